@@ -112,7 +112,107 @@ REASONS = _rows(
         "Python {found} is older than 3.9",
         "Point ansible_python_interpreter to Python 3.9 or newer on this host.",
     ),
+    Reason(
+        "PynvmlMissing", ERROR,
+        "Python cannot use nvidia-ml-py: {error}",
+        "Install nvidia-ml-py >= 13.580 beside ansible-core on the controller (it is then carried to the node), or on the node itself.",
+    ),
+    Reason(
+        "PynvmlCorrupt", ERROR,
+        "{path} does not have the checksum that its installation recorded",
+        "Reinstall nvidia-ml-py on the controller.",
+    ),
     # -- MIG layouts -----------------------------------------------------------------------------------------------------------------------
+    Reason(
+        "InvalidLayout", ERROR,
+        "{problem}",
+        "{allowed}.",
+    ),
+    Reason(
+        "LayoutFileUnreadable", ERROR,
+        "{problem}",
+        "Give a mig-parted configuration: a YAML file with version: v1 and mig-configs.",
+    ),
+    Reason(
+        "UnknownConfigName", ERROR,
+        "there is no configuration named {name}",
+        "Set mig_parted_selected to one of: {known}.",
+    ),
+    Reason(
+        "LayoutMatchesNothing", ERROR,
+        "no GPU of this node matches {match}",
+        "Correct the match; this node has {gpus}.",
+    ),
+    Reason(
+        "NotMigCapable", ERROR,
+        "{gpu} does not support MIG, but the layout enables it",
+        "Match only MIG-capable GPUs, or set mode to disabled or unmanaged for this one.",
+    ),
+    Reason(
+        "UnknownProfile", ERROR,
+        "{gpu} offers no MIG profile {profile}",
+        "Use one of the profiles that its driver offers: {offered}.",
+    ),
+    Reason(
+        "ImpossibleLayout", ERROR,
+        "{wanted} cannot stand on {gpu} together: {why}",
+        "Ask for fewer or smaller instances; the GPU offers {offered}.",
+    ),
+    Reason(
+        "ProfilesNotListed", ERROR,
+        "the driver lists no MIG profiles for {gpu} while its MIG mode is off",
+        "Enable MIG mode first with an empty layout (instances: {{}}), or use a newer driver.",
+    ),
+    Reason(
+        "InstanceBusy", ERROR,
+        "{what} is in use by {holders}",
+        "Stop these processes, or set on_busy to wait; nothing was destroyed for this GPU.",
+    ),
+    Reason(
+        "LayoutLocked", ERROR,
+        "another run changes the MIG layout of this node (process {pid})",
+        "Wait until it has ended, or set on_busy to wait.",
+    ),
+    Reason(
+        "StateDirUnusable", ERROR,
+        "the lock file cannot be opened: {error}",
+        "Run the task with become, or set state_dir to a folder that it may write.",
+    ),
+    Reason(
+        "ResetRequired", ERROR,
+        "MIG mode is set to {mode} but takes effect only after a GPU reset ({status})",
+        "Stop every client of the GPU and set allow_reset to true, or reboot the node; then run again.",
+    ),
+    Reason(
+        "RebootRequired", ERROR,
+        "MIG mode is set to {mode} but this GPU cannot be reset here ({status})",
+        "Reboot the node (a virtual machine: restart it), then run again.",
+    ),
+    Reason(
+        "ModeChangeFailed", ERROR,
+        "MIG mode could not be set to {mode}: {error}",
+        "Run as root and stop every client of the GPU; on a vGPU guest MIG mode belongs to the host.",
+    ),
+    Reason(
+        "GpuResetFailed", ERROR,
+        "the GPU could not be reset: {error}",
+        "Stop every client of the GPU (monitoring agents too) and run again, or reboot the node.",
+    ),
+    Reason(
+        "InstanceDestroyFailed", ERROR,
+        "{what} could not be destroyed: {error}",
+        "Find what holds it (nvidia-smi, open files below /dev/nvidia-caps); run again afterwards. Done before: {done}.",
+    ),
+    Reason(
+        "InstanceCreateFailed", ERROR,
+        "{what} could not be created: {error}",
+        "Stop CUDA processes that started on the GPU meanwhile, then run again. Done before: {done}.",
+    ),
+    Reason(
+        "ReadBackMismatch", ERROR,
+        "after the change the node does not have the layout: {differences}",
+        "Something else changed the GPU meanwhile; find it (mig-manager, DynamicMIG, nvidia-smi), then run again.",
+    ),
     # -- DRA: slices and verification ------------------------------------------------------------------------------------------------------
     # -- Kubernetes API --------------------------------------------------------------------------------------------------------------------
 )
