@@ -1,0 +1,74 @@
+# gpufleet.dra: `make demo` runs the main job on this machine, `make test` the tests. Each installs what it needs.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+BIN := .build/venv/bin
+PYTEST := $(BIN)/pytest
+# Extra arguments for ansible-playbook in `make demo`, for example ARGS="--check --diff".
+ARGS ?=
+
+.PHONY: help
+help: ## Show the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | expand -t 16
+
+.PHONY: env
+env: ## Make the private Python environment and lay out the collection under .build
+	@sh scripts/bootstrap.sh
+
+.PHONY: demo
+demo: env ## Start the sandbox (four GPU nodes), run site.yml against it, show the verdict
+	@$(BIN)/python -m sandbox.demo $(ARGS)
+
+.PHONY: demo-down
+demo-down: env ## Remove everything that the sandbox started
+	@$(BIN)/python -m sandbox down
+
+.PHONY: lint
+lint: env ## ruff, mypy, yamllint, ansible-lint, generated files up to date
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/yamllint --strict .
+	$(BIN)/ansible-lint
+	$(BIN)/antsibull-changelog lint
+	$(BIN)/python scripts/role_readmes.py --check
+	$(BIN)/python scripts/troubleshooting.py --check
+
+.PHONY: sanity
+sanity: env ## ansible-test sanity over what the collection publishes
+	$(BIN)/python scripts/sanity.py
+
+.PHONY: unit
+unit: env ## Pure logic and project rules
+	$(PYTEST) tests/unit
+
+.PHONY: sandbox-test
+sandbox-test: env host-tools ## The emulator and the sandbox's own parts
+	$(PYTEST) tests/emulator tests/sandbox
+
+.PHONY: integration
+integration: env host-tools ## Modules, roles and NVIDIA's plugin on a real cluster
+	$(PYTEST) tests/integration
+
+.PHONY: molecule
+molecule: env host-tools ## Role scenarios on systemd hosts
+	sh scripts/molecule.sh
+
+.PHONY: host-tools
+host-tools: env
+	@$(BIN)/python -m sandbox.artifacts --host-tools
+
+.PHONY: test
+test: lint sanity unit sandbox-test integration molecule ## Everything that CI runs
+
+.PHONY: test-all
+test-all: test ## make test and what is long: exhaustive layouts
+	$(PYTEST) tests -m slow
+
+.PHONY: lock
+lock: ## Renew the lock files (needs uv)
+	uv pip compile --universal --python-version 3.12 --generate-hashes --no-header -q requirements/dev.in -o requirements/dev-py312.txt
+	uv pip compile --python-version 3.11 --generate-hashes --no-header -q requirements/dev.in -o requirements/dev-py311.txt
+
+.PHONY: clean
+clean: ## Remove .build (the cache folder stays)
+	rm -rf .build
