@@ -397,4 +397,66 @@ REASONS = _rows(
         "{verb} {resource} failed: {why}",
         "Read the message of the API server; its log has more.",
     ),
+    # -- Roles: inventory, GPU Operator, DeviceClasses ---------------------------------------------------------------------------------------
+    Reason(
+        "InventoryWithoutHosts", ERROR,
+        "no host of the inventory matches it",
+        "Add GPU nodes to the group, or set dra_hosts to the group or pattern of your GPU nodes.",
+    ),
+    Reason(
+        "AnsibleTooOld", ERROR,
+        "ansible-core {found} is older than {floor}",
+        "Upgrade ansible-core on the controller.",
+    ),
+    Reason(
+        "KubernetesTooOld", ERROR,
+        "the cluster runs Kubernetes {found}, below {floor}",
+        "Upgrade the cluster: earlier versions lack what NVIDIA's DRA driver needs.",
+    ),
+    Reason(
+        "StaticLayoutWithOperatorDriver", ERROR,
+        "mig_strategy is static but the operator owns the driver, so after a reboot the DRA plugin starts before a layout can be back",
+        "Install the driver on the hosts and set nvidia_driver_owner to host.",
+    ),
+    Reason(
+        "StaticLayoutWithDynamicMig", ERROR,
+        "the DynamicMIG gate is on but hosts of this play have mig_strategy static, and with the gate the plugin destroys instances that it did not make",
+        "Remove DynamicMIG from gpu_operator_feature_gates, or set mig_strategy to none on every host.",
+    ),
+    Reason(
+        "ChartTooOld", ERROR,
+        "chart version {found} is below {floor}",
+        "Set it to {floor} or later; earlier releases need repairs by hand that this role does not make.",
+    ),
+    Reason(
+        "ValuesWithoutGpuCluster", ERROR,
+        "the values deploy a ClusterPolicy or no GPUCluster",
+        "Leave clusterPolicy.deployCR and gpuCluster.deployCR out of it: DRA needs the GPUCluster, which cannot stand beside a ClusterPolicy.",
+    ),
+    Reason(
+        "ClusterPolicyExists", ERROR,
+        "it exists, and a GPUCluster cannot stand beside it",
+        "Remove the GPU Operator's device plugin installation first; NVIDIA supports no change in place and advises a new cluster.",
+    ),
+    Reason(
+        "GpuClusterNotReady", ERROR,
+        "after {seconds} s its state is {found}: {message}",
+        "Look at the pods of the operator's namespace with kubectl get pods and kubectl describe.",
+    ),
+    Reason(
+        "DaemonSetNotUpdated", ERROR,
+        "after {seconds} s it is missing or does not run what was last asked for",
+        "Look at its events with kubectl -n {namespace} describe daemonset, and at the log of the gpu-operator Deployment.",
+    ),
+    Reason(
+        "PluginPodNotReady", ERROR,
+        "after {seconds} s no Ready pod of the DRA plugin runs there",
+        "See that the node has label nvidia.com/gpu.deploy.dra-driver=true and its pod's events: "
+        "kubectl -n {namespace} get pods -o wide -l app=nvidia-dra-driver-kubelet-plugin.",
+    ),
+    Reason(
+        "ManagedDeviceClass", ERROR,
+        "the GPU Operator manages it and reverts every edit",
+        "Give the class in device_classes a name of your own.",
+    ),
 )
