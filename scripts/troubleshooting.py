@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / ".build" / "collections"))
 
-from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import REASONS  # noqa: E402
+from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import REASONS
 
 PAGE = ROOT / "docs" / "troubleshooting.md"
 HEAD = """# Troubleshooting: every reason code

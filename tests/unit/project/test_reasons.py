@@ -51,7 +51,7 @@ def test_a_reason_is_a_sentence_with_a_remedy(code: str) -> None:
     assert not reason.cause.endswith("."), "the sentence adds the full stop"
     assert reason.remedy.endswith(".")
     assert "\n" not in reason.cause + reason.remedy
-    found = finding(code, "node-1", **{name: "x" for name in fields_of(code)})
+    found = finding(code, "node-1", **dict.fromkeys(fields_of(code), "x"))
     assert found.sentence().startswith("node-1: ") and found.sentence().endswith(f"[{code}]")
 
 
