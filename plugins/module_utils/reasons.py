@@ -301,6 +301,11 @@ REASONS = _rows(
         "Run playbooks/mig.yml with --check --diff to see the plan, then without --check.",
     ),
     Reason(
+        "LayoutNotCompared", ERROR,
+        "the MIG layout could not be compared: {why}",
+        "Correct the layout variables of the host, then verify again.",
+    ),
+    Reason(
         "NodeMissing", ERROR,
         "the cluster has no Node {node}",
         "Join the host to the cluster, or set dra_node_name to the name of its Node.",

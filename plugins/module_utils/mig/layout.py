@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, gpufleet.dra contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What is wanted, before any GPU is asked: the ``layouts`` option, parsed into rules. mig-parted files become the same rules (parted.py)."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from ..reasons import FleetError, finding
+from .catalogue import Gpu
+from .match import Match, parse_match
+from .profile_names import normalise
+
+ENABLED, DISABLED, UNMANAGED = "enabled", "disabled", "unmanaged"
+MODES = (ENABLED, DISABLED, UNMANAGED)
+MAX_COUNT = 64
+_RULE_KEYS = ("match", "mode", "instances")
+_FORMS = (
+    "Give instances as a mapping of profile to count, an intent (balanced, whole, all-1g, all-<profile>), "
+    "or a list of {profile, start, count}; {} for none"
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """``count`` instances of a profile, named as the user wrote it; ``start`` is a memory slot, or None when any will do."""
+
+    profile: str
+    count: int = 1
+    start: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One entry of a layout. ``where`` names it in messages; exactly one of ``intent`` and ``requests`` counts when the mode is enabled."""
+
+    where: str
+    match: Match
+    mode: str
+    intent: Optional[str] = None
+    requests: tuple[Request, ...] = ()
+    capable_only: bool = False
+
+    def applies_to(self, gpu: Gpu) -> bool:
+        """Return whether this rule decides about ``gpu``. A rule for all GPUs that enables MIG passes over GPUs without MIG."""
+        if self.capable_only and self.mode == ENABLED and not gpu.mig_capable:
+            return False
+        return self.match.matches(gpu)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All rules of a task, in order. In a mig-parted file the last rule that matches a GPU wins, in ours the first."""
+
+    rules: tuple[Rule, ...]
+    last_wins: bool = False
+
+    def rule_for(self, gpu: Gpu) -> Rule | None:
+        """Return the rule that decides about ``gpu``, or None when it is not listed."""
+        hits = [rule for rule in self.rules if rule.applies_to(gpu)]
+        if not hits:
+            return None
+        return hits[-1] if self.last_wins else hits[0]
+
+    def check_matches(self, gpus: Iterable[Gpu]) -> None:
+        """Refuse a layout that names a GPU which is not there, or that says nothing about this node. Raises FleetError LayoutMatchesNothing."""
+        gpus = list(gpus)
+        present = ", ".join(f"{gpu.label} at {gpu.pci_bus_id}, minor {gpu.minor}, id {gpu.pci_device_id}" for gpu in gpus) or "no GPU"
+        for rule in self.rules:
+            missing = rule.match.missing(gpus)
+            if missing:
+                raise FleetError(finding("LayoutMatchesNothing", rule.where, {"missing": missing}, match=", ".join(missing), gpus=present))
+        if self.rules and not any(self.rule_for(gpu) for gpu in gpus):
+            wheres = ", ".join(rule.where for rule in self.rules)
+            raise FleetError(finding("LayoutMatchesNothing", wheres, match="; ".join(str(rule.match) for rule in self.rules), gpus=present))
+
+
+def parse_layouts(raw: Any) -> Layout:
+    """Return the :class:`Layout` of the ``layouts`` option. Raises FleetError InvalidLayout, naming the entry and what is allowed."""
+    if not isinstance(raw, list):
+        raise FleetError(finding("InvalidLayout", "layouts", problem="it is not a list", allowed="Give a list of {match, mode, instances}"))
+    return Layout(tuple(_rule(entry, f"layouts[{number}]") for number, entry in enumerate(raw)))
+
+
+def _rule(entry: Any, where: str) -> Rule:
+    allowed = f"Give {', '.join(_RULE_KEYS)}"
+    if not isinstance(entry, dict):
+        raise FleetError(finding("InvalidLayout", where, problem="it is not a mapping", allowed=allowed))
+    unknown = sorted(str(key) for key in entry if key not in _RULE_KEYS)
+    if unknown:
+        raise FleetError(finding("InvalidLayout", where, problem=f"unknown key {', '.join(unknown)}", allowed=allowed))
+    if "match" not in entry:
+        raise FleetError(finding("InvalidLayout", where, problem="match is missing", allowed="Say which GPUs are meant, or match: all"))
+    match = parse_match(entry["match"], where)
+    mode = entry.get("mode") or ENABLED
+    if mode not in MODES:
+        raise FleetError(finding("InvalidLayout", f"{where}.mode", problem=f"the mode is {mode!r}", allowed=f"Give {', '.join(MODES)}"))
+    instances = entry.get("instances")
+    if mode != ENABLED:
+        if instances:
+            raise FleetError(finding("InvalidLayout", where, problem=f"instances are given although the mode is {mode}",
+                                     allowed="Leave instances out, or set mode: enabled"))
+        return Rule(where, match, mode)
+    if instances is None:
+        raise FleetError(finding("InvalidLayout", where, problem="instances are missing", allowed=_FORMS))
+    if isinstance(instances, str):
+        return Rule(where, match, mode, intent=_intent(instances, f"{where}.instances"), capable_only=match.is_all)
+    return Rule(where, match, mode, requests=_requests(instances, f"{where}.instances"), capable_only=match.is_all)
+
+
+def _intent(text: str, where: str) -> str:
+    name = normalise(text)
+    if name in ("balanced", "whole") or (name.startswith("all-") and len(name) > len("all-")):
+        return name
+    raise FleetError(finding("InvalidLayout", where, problem=f"{text!r} is not an intent", allowed=_FORMS))
+
+
+def _requests(raw: Any, where: str) -> tuple[Request, ...]:
+    if isinstance(raw, dict):
+        return tuple(Request(str(profile), parse_count(count, f"{where}.{profile}")) for profile, count in raw.items())
+    if isinstance(raw, list):
+        return tuple(_listed(item, f"{where}[{number}]") for number, item in enumerate(raw))
+    raise FleetError(finding("InvalidLayout", where, problem=f"they are {raw!r}", allowed=_FORMS))
+
+
+def _listed(item: Any, where: str) -> Request:
+    if isinstance(item, str):
+        return Request(item)
+    if not isinstance(item, dict) or not set(item) <= {"profile", "start", "count"} or not isinstance(item.get("profile"), str):
+        raise FleetError(finding("InvalidLayout", where, problem=f"it is {item!r}", allowed="Give a profile, or {profile, start, count}"))
+    count = parse_count(item.get("count", 1), f"{where}.count")
+    start = item.get("start")
+    if start is None:
+        return Request(item["profile"], count)
+    if count != 1:
+        raise FleetError(finding("InvalidLayout", where, problem="start is given for more than one instance", allowed="Give one entry per start"))
+    return Request(item["profile"], 1, parse_count(start, f"{where}.start"))
+
+
+def parse_count(raw: Any, where: str) -> int:
+    """Return a whole number from 0 to 64; digits in text are accepted, for templates make text. Raises FleetError InvalidLayout."""
+    if isinstance(raw, str) and raw.strip().isascii() and raw.strip().isdigit() and len(raw) <= 8:
+        raw = int(raw)
+    if isinstance(raw, int) and not isinstance(raw, bool) and 0 <= raw <= MAX_COUNT:
+        return raw
+    raise FleetError(finding("InvalidLayout", where, problem=f"{raw!r} is not a number from 0 to {MAX_COUNT}", allowed="Give a whole number"))

@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, gpufleet.dra contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""nvidia-mig-parted's configuration format (``version: v1``), turned into the same rules as our own layouts.
+
+Meaning as in mig-parted 0.15: the rules of the selected configuration are walked in file order, so for a GPU that several match the last one stands; GPUs
+that none matches are not listed; ``devices: all`` means all MIG-capable ones.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from ..reasons import FleetError, finding
+from .layout import DISABLED, ENABLED, Layout, Request, Rule, parse_count
+from .match import Match, match_values
+from .profile_names import parse_profile
+
+_SPEC_KEYS = ("device-filter", "devices", "mig-enabled", "mig-devices")
+
+
+def parse_parted(document: Any, selected: str | None, source: str) -> Layout:
+    """Return the :class:`Layout` of the configuration ``selected`` in a parsed mig-parted ``document``; ``source`` names it in messages.
+
+    ``selected`` may be None when there is only one. Raises FleetError LayoutFileUnreadable, UnknownConfigName or InvalidLayout.
+    """
+    if not isinstance(document, dict):
+        raise FleetError(finding("LayoutFileUnreadable", source, problem="it is not a mapping"))
+    if document.get("version") != "v1":
+        raise FleetError(finding("LayoutFileUnreadable", source, problem=f"its version is {document.get('version')!r}, only v1 is known"))
+    configs = document.get("mig-configs")
+    if not isinstance(configs, dict) or not configs:
+        raise FleetError(finding("LayoutFileUnreadable", source, problem="it has no mig-configs"))
+    known = ", ".join(sorted(str(name) for name in configs))
+    if selected is None:
+        if len(configs) > 1:
+            raise FleetError(finding("UnknownConfigName", source, name="(none selected)", known=known))
+        selected = str(next(iter(configs)))
+    by_name = {str(name): specs for name, specs in configs.items()}
+    if selected not in by_name:
+        raise FleetError(finding("UnknownConfigName", source, name=selected, known=known))
+    where = f"{source}: mig-configs.{selected}"
+    specs = by_name[selected]
+    if not isinstance(specs, list) or not specs:
+        raise FleetError(finding("InvalidLayout", where, problem="it is not a list of entries", allowed=f"Give entries of {', '.join(_SPEC_KEYS)}"))
+    return Layout(tuple(_rule(spec, f"{where}[{number}]") for number, spec in enumerate(specs)), last_wins=True)
+
+
+def _rule(spec: Any, where: str) -> Rule:
+    allowed = f"Give {', '.join(_SPEC_KEYS)}"
+    if not isinstance(spec, dict):
+        raise FleetError(finding("InvalidLayout", where, problem="it is not a mapping", allowed=allowed))
+    unknown = sorted(str(key) for key in spec if key not in _SPEC_KEYS)
+    if unknown:
+        raise FleetError(finding("InvalidLayout", where, problem=f"unknown key {', '.join(unknown)}", allowed=allowed))
+    enabled = spec.get("mig-enabled")
+    if not isinstance(enabled, bool):
+        raise FleetError(finding("InvalidLayout", where, problem="mig-enabled is missing or not a boolean", allowed="Give mig-enabled: true or false"))
+    match, capable_only = _match(spec, where)
+    devices = spec.get("mig-devices")
+    if not enabled:
+        if devices:
+            raise FleetError(finding("InvalidLayout", where, problem="mig-devices are given although mig-enabled is false",
+                                     allowed="Leave mig-devices out or empty"))
+        return Rule(where, match, DISABLED)
+    return Rule(where, match, ENABLED, requests=_requests(devices, f"{where}.mig-devices"), capable_only=capable_only)
+
+
+def _match(spec: dict[str, Any], where: str) -> tuple[Match, bool]:
+    devices = spec.get("devices")
+    keys: list[tuple[str, tuple[str, ...]]] = []
+    if devices != "all":
+        if not isinstance(devices, list) or not all(isinstance(item, int) for item in devices):
+            hint = f"Give devices: all, or a list of GPU indices such as [{devices}]" if isinstance(devices, int) else "Give devices: all, or a list of indices"
+            raise FleetError(finding("InvalidLayout", where, problem=f"devices is {devices!r}", allowed=hint))
+        keys.append(("index", match_values("index", devices, f"{where}.devices")))
+    wanted = spec.get("device-filter")
+    if wanted:
+        filters = wanted if isinstance(wanted, list) else [wanted]
+        keys.append(("pci_device_id", match_values("pci_device_id", filters, f"{where}.device-filter")))
+    return Match(tuple(keys)), devices == "all"
+
+
+def _requests(devices: Any, where: str) -> tuple[Request, ...]:
+    if not isinstance(devices, dict):
+        raise FleetError(finding("InvalidLayout", where, problem="it is missing or not a mapping", allowed="Give profile: count, or {} for no instance"))
+    requests = []
+    for name, raw in devices.items():
+        parsed = parse_profile(str(name))
+        if parsed is None or parsed.gb is None:
+            raise FleetError(finding("InvalidLayout", where, problem=f"{name!r} is not a MIG profile name", allowed="Give names such as 3g.40gb"))
+        if parsed.compute_slices is not None:
+            raise FleetError(finding("InvalidLayout", where, problem=f"{name} asks for a compute instance smaller than its GPU instance",
+                                     allowed="Use whole GPU instances: smaller compute instances are not published by the DRA driver"))
+        requests.append(Request(str(name), parse_count(raw, f"{where}.{name}")))
+    if requests and not any(request.count for request in requests):
+        raise FleetError(finding("InvalidLayout", where, problem="every count is 0", allowed="Give {} for no instance"))
+    return tuple(requests)

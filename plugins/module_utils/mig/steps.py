@@ -1,0 +1,55 @@
+# Copyright: (c) 2026, gpufleet.dra contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The steps of a plan: the only things that this collection ever does to a GPU."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Optional
+
+DESTROY_COMPUTE_INSTANCE = "destroy_compute_instance"
+DESTROY_GPU_INSTANCE = "destroy_gpu_instance"
+SET_MODE = "set_mode"
+CREATE_GPU_INSTANCE = "create_gpu_instance"
+CREATE_COMPUTE_INSTANCE = "create_compute_instance"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One action on one GPU. Instances are named by (profile id, start), which is stable, and by the ids NVML gave them where they exist already."""
+
+    action: str
+    gpu_uuid: str
+    gpu_label: str
+    profile: str = ""
+    profile_id: Optional[int] = None
+    start: Optional[int] = None
+    size: Optional[int] = None
+    compute_slices: Optional[int] = None
+    gpu_instance_id: Optional[int] = None
+    compute_instance_id: Optional[int] = None
+    enable: Optional[bool] = None
+
+    @property
+    def what(self) -> str:
+        """Return the object of the step, for messages."""
+        if self.action == SET_MODE:
+            return f"MIG mode on {self.gpu_label}"
+        kind = "compute instance" if self.action in (DESTROY_COMPUTE_INSTANCE, CREATE_COMPUTE_INSTANCE) else "GPU instance"
+        return f"{kind} {self.profile} at start {self.start} on {self.gpu_label}"
+
+    @property
+    def text(self) -> str:
+        """Return the step as one line for a person."""
+        if self.action == SET_MODE:
+            return f"{'enable' if self.enable else 'disable'} {self.what}"
+        return f"{self.action.split('_')[0]} {self.what}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the step as plain data: action, text, parent_uuid and the fields that the action has."""
+        fields = {
+            "profile": self.profile or None, "profile_id": self.profile_id, "start": self.start, "size": self.size,
+            "compute_slices": self.compute_slices, "gpu_instance_id": self.gpu_instance_id, "compute_instance_id": self.compute_instance_id,
+            "enable": self.enable,
+        }
+        given = {name: value for name, value in fields.items() if value is not None}
+        return {"action": self.action, "text": self.text, "parent_uuid": self.gpu_uuid, **given}
