@@ -35,10 +35,10 @@ def images(settings: Settings, progress: Progress = QUIET) -> dict[str, Path]:
     """Return the docker archive of each image, by image reference. Raises ArtifactError when one cannot be made."""
     root = rootfs(settings, progress)
     programs = ensure(_PROGRAMS, settings, progress)
-    key = digest([tree_digest(SOURCES), tree_digest(Path(__file__).parent), root.parent.name, chart_version(),
-                  *(file_digest(path) for path in programs.values())])
-    place = settings.store.find("images", key)
     references = image_references(settings)
+    recipe = [tree_digest(SOURCES), *(file_digest(Path(__file__).with_name(name)) for name in ("images.py", "archive.py"))]
+    key = digest([recipe, root.parent.name, references, [file_digest(path) for path in programs.values()]])
+    place = settings.store.find("images", key)
     if place is None:
         with progress.step("making the container images"):
             place = settings.store.publish("images", key, lambda folder: _make(folder, root, programs, references))
@@ -105,7 +105,8 @@ def _with_programs(image: Image, root: Path, programs: Mapping[str, Path]) -> No
     busybox = root / "bin/busybox"
     image.files["bin/busybox"] = (busybox, 0o755)
     for applet in run("listing busybox's programs", [busybox, "--list"]).split():
-        image.links.setdefault(f"bin/{applet}", "busybox")
+        if applet != "busybox":
+            image.links[f"bin/{applet}"] = "busybox"
     image.links["usr/bin/env"] = "/bin/busybox"
     for name, program in programs.items():
         image.links.pop(name, None)

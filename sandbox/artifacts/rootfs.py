@@ -34,7 +34,7 @@ PACKAGES = (
 KEYRINGS = tuple(Path("/usr/share/keyrings") / f"debian-archive-keyring.{suffix}" for suffix in ("gpg", "pgp"))
 _RECIPE = 1  # raise it when the way of making it changes
 #: What every host must have of its own: the nodes make them at first boot.
-_IDENTITY = ("etc/machine-id", "var/lib/dbus/machine-id", "etc/hostname")
+_IDENTITY = ("etc/machine-id", "var/lib/dbus/machine-id", "etc/hostname", "etc/resolv.conf")
 
 
 def rootfs(settings: Settings, progress: Progress = QUIET) -> Path:
