@@ -462,6 +462,6 @@ REASONS = _rows(
     Reason(
         "ManagedDeviceClass", ERROR,
         "the GPU Operator manages it and reverts every edit",
-        "Give the class in device_classes a name of your own.",
+        "Give the class in device_classes_own a name of your own.",
     ),
 )
