@@ -336,6 +336,11 @@ REASONS = _rows(
         "Change the fleet or the expectation in dra_verify_expectations.",
     ),
     Reason(
+        "ReportNotWritten", ERROR,
+        "the report could not be written: {why}",
+        "Give report_dir a folder on the controller that the user who runs Ansible may write.",
+    ),
+    Reason(
         "InvalidQuery", ERROR,
         "the JMESPath expression {query} is not valid: {why}",
         "Correct the expression; JMESPath is described in the Ansible documentation of json_query.",

@@ -102,6 +102,20 @@ def form_pools(slices: Iterable[Slice]) -> list[Pool]:
     return [_form_pool(groups[key]) for key in sorted(groups)]
 
 
+def slice_dict(item: Slice) -> dict[str, Any]:
+    """Return one slice for module results, devices as their names."""
+    return {
+        "name": item.name,
+        "driver": item.driver,
+        "pool": item.pool,
+        "generation": item.generation,
+        "resource_slice_count": item.pool_size,
+        "node_name": item.node_name,
+        "devices": [device.name for device in item.devices],
+        "counter_sets": list(item.counter_sets),
+    }
+
+
 def device_dict(device: Device, pool: Pool) -> dict[str, Any]:
     """Return one device for module results: plain attribute values, quantities as published."""
     return {

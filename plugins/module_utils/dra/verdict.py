@@ -19,7 +19,8 @@ class Host(NamedTuple):
     """One inventory host as the play left it.
 
     ``not_judged`` says why the host has nothing to be judged by (empty if it has). ``nvml`` is the document of nvml_info, or None when that
-    failed, with ``nvml_error`` as the reason. ``layout`` is the result of mig_layout in check mode, or None if no layout was asked for.
+    failed, with ``nvml_error`` as the reason. ``layout`` is the result of mig_layout in check mode, also a failed one, or None if no layout was
+    asked for.
     """
 
     name: str
@@ -137,10 +138,15 @@ def _plugin_findings(host: Host, cluster: Cluster) -> list[Finding]:
 
 def _layout_findings(host: Host) -> list[Finding]:
     """Return one LayoutMismatch per GPU that a run of mig_layout would change, from its result in check mode."""
-    if not host.layout or not host.layout.get("changed"):
+    layout = host.layout
+    if layout is None:
+        return []
+    if layout.get("failed"):
+        return [finding("LayoutNotCompared", host.node, {"node": host.node, "reason": layout.get("reason")}, why=layout["msg"])]
+    if not layout["changed"]:
         return []
     steps: dict[str, list[dict[str, Any]]] = {}
-    for step in host.layout["plan"]:
+    for step in layout["plan"]:
         steps.setdefault(step["parent_uuid"], []).append(step)
     gpus = {gpu["uuid"]: gpu for gpu in (host.nvml or {}).get("gpus", ())}
     findings = []

@@ -1,0 +1,160 @@
+# Copyright: (c) 2026, gpufleet.dra contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Taking the DRA plugin off a node for a MIG mode change, and putting it back (GPU Operator, GPUCluster path).
+
+The order matters: record, cordon, no claims, operands with admin claims first, plugin last; the other way round their pods would hang in
+Terminating. Everything that is needed to put the node back stands in one annotation that is written before anything else, in the same
+request as the cordon; so an interrupted run is finished by the next one, whichever way it goes.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ..dra.claims import HeldClaim, held_claims
+from ..dra.cluster import pod_problem
+from ..reasons import FleetError, finding
+from . import pause_record as record
+from .client import NODES, PODS, RESOURCE_CLAIMS, KubeApi
+from .waits import poll
+
+Poll = Callable[[Callable[[], Any], Callable[[Any], bool], float], Any]
+
+
+class PauseOptions(NamedTuple):
+    """What a pause is about. ``devices`` None means any device of the node; ``namespace`` None looks for pods in all namespaces."""
+
+    node: str
+    driver: str
+    devices: list[str] | None
+    plugin_selector: str
+    namespace: str | None
+    timeout_s: float
+    check_mode: bool = False
+
+
+class NodePause:
+    """The pause of one node. ``before`` and ``after`` are the node's views (pause_record.view), ``changed`` whether they differ."""
+
+    def __init__(self, api: KubeApi, options: PauseOptions, wait: Poll = poll) -> None:
+        self._api = api
+        self._options = options
+        self._wait = wait
+        self._node = self._read_node()
+        self.before = record.view(self._node)
+
+    @property
+    def after(self) -> dict[str, Any]:
+        """The node's view as it is now; in check mode, as it would be."""
+        return record.view(self._node)
+
+    @property
+    def changed(self) -> bool:
+        """Whether the node was changed; in check mode, whether it would be."""
+        return self.before != self.after
+
+    def claims(self) -> list[HeldClaim]:
+        """Return the claims without admin access that hold the devices in question."""
+        return held_claims(self._api.list_all(RESOURCE_CLAIMS), self._options.driver, self._options.node, self._options.devices)
+
+    def plugin_pods(self) -> list[dict[str, Any]]:
+        """Return the plugin pods on the node, raw."""
+        return self._pods(self._options.plugin_selector)
+
+    def pause(self) -> None:
+        """Take the plugin off the node. A node that the operator does not manage, without a plugin pod, is left as it is.
+
+        Raises DriverUpgradeInProgress or ClaimsInUse with the node unchanged, or PauseTimedOut (the next run goes on from there).
+        """
+        paused = record.read_record(self._node)
+        if paused is None:
+            plugin_pods = self.plugin_pods()
+            if not plugin_pods and not record.is_managed(self._node):
+                return
+            record.refuse_during_upgrade(self._node)
+            self._refuse_claims()
+            paused = record.new_record(self._node, [pod["metadata"]["uid"] for pod in plugin_pods])
+            self._patch({"metadata": {"annotations": {record.ANNOTATION: paused.annotation()}}, "spec": {"unschedulable": True}})
+        try:
+            self._refuse_claims()
+        except FleetError:
+            # A pod came in between the first look and the cordon. Nothing was taken away from it yet.
+            self._restore(paused)
+            raise
+        self._set_labels(paused.paused_labels(tuple(record.OPERANDS)))
+        self._wait_gone(f"app in ({','.join(record.OPERANDS.values())})", "the validator and monitoring pods to go")
+        self._set_labels(paused.paused_labels((record.PLUGIN_LABEL,)))
+        self._wait_gone(self._options.plugin_selector, "the DRA plugin pod to go")
+
+    def resume(self) -> None:
+        """Put the node back as it was recorded, with a new, ready plugin pod. A node that is not paused is left as it is.
+
+        Raises PauseTimedOut while the plugin is not ready; the node then stays cordoned and the next run goes on from there.
+        """
+        paused = record.read_record(self._node)
+        if paused is None:
+            self._set_labels(record.stale_labels(self._node))
+            return
+        self._set_labels({record.PLUGIN_LABEL: paused.labels[record.PLUGIN_LABEL]})
+        if paused.plugin_comes_back and not self._options.check_mode:
+            self._wait_ready(paused.plugin_uids)
+        self._restore(paused)
+
+    def _restore(self, paused: record.PauseRecord) -> None:
+        patch: dict[str, Any] = {"metadata": {"annotations": {record.ANNOTATION: None}, "labels": paused.labels}}
+        if paused.cordoned:
+            patch["spec"] = {"unschedulable": None}
+        self._patch(patch)
+
+    def _refuse_claims(self) -> None:
+        claims = self.claims()
+        if claims:
+            details = {"claims": [claim.as_dict() for claim in claims]}
+            texts = "; ".join(claim.text() for claim in claims)
+            raise FleetError(finding("ClaimsInUse", self._options.node, details, count=len(claims), claims=texts))
+
+    def _set_labels(self, labels: Mapping[str, str | None]) -> None:
+        """Set labels that differ; None removes one."""
+        present = record.labels_of(self._node)
+        different = {name: value for name, value in labels.items() if present.get(name) != value}
+        if different:
+            self._patch({"metadata": {"labels": different}})
+
+    def _patch(self, body: dict[str, Any]) -> None:
+        if self._options.check_mode:
+            self._node = record.merged(self._node, body)
+        else:
+            self._node = self._api.patch(NODES, self._options.node, body)
+
+    def _wait_gone(self, selector: str, what: str) -> None:
+        if self._options.check_mode:
+            return
+        left = self._wait(lambda: self._pods(selector), lambda pods: not pods, self._options.timeout_s)
+        if left:
+            self._timed_out(f"{what}: {', '.join(_pod_text(pod) for pod in left)}")
+
+    def _wait_ready(self, old_uids: tuple[str, ...]) -> None:
+        def ready(pods: list[dict[str, Any]]) -> bool:
+            new = [pod for pod in pods if pod["metadata"]["uid"] not in old_uids]
+            return bool(new) and len(new) == len(pods) and not any(pod_problem(pod) for pod in new)
+
+        pods = self._wait(self.plugin_pods, ready, self._options.timeout_s)
+        if not ready(pods):
+            self._timed_out("a new, ready DRA plugin pod: " + (", ".join(_pod_text(pod) for pod in pods) or "there is none"))
+
+    def _timed_out(self, what: str) -> None:
+        raise FleetError(finding("PauseTimedOut", self._options.node, timeout_s=self._options.timeout_s, what=what))
+
+    def _pods(self, selector: str) -> list[dict[str, Any]]:
+        on_node = f"spec.nodeName={self._options.node}"
+        return self._api.list_all(PODS, self._options.namespace, label_selector=selector, field_selector=on_node)
+
+    def _read_node(self) -> dict[str, Any]:
+        node = self._api.get(NODES, self._options.node)
+        if node is None:
+            raise FleetError(finding("NodeMissing", self._options.node, node=self._options.node))
+        return node
+
+
+def _pod_text(pod: dict[str, Any]) -> str:
+    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']} ({pod_problem(pod) or 'ready'})"

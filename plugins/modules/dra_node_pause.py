@@ -1,0 +1,213 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, gpufleet.dra contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Pause and resume the DRA plugin on a node."""
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: dra_node_pause
+short_description: Take NVIDIA's DRA plugin off a node for a MIG change, and put it back
+version_added: 0.1.0
+author:
+  - gpufleet.dra contributors (@gpufleet)
+description:
+  - Static MIG layouts have to be changed while nothing holds the GPUs, and the DRA plugin looks at them only when it starts. This module
+    pauses the plugin and the GPU Operator's monitoring on one node in the order that leaves no pod hanging, and puts them back.
+  - A pause records the deploy labels and the cordon of the Node in the annotation C(gpufleet.dra/paused), cordons the node, sets the deploy
+    labels of validator, DCGM and DCGM exporter to C(paused-for-mig-change), waits until their pods are gone, and does the same with the plugin.
+  - An interrupted run is finished by the next one, from the annotation.
+  - A node that the operator does not manage and that has no plugin pod is left as it is.
+  - Runs on the controller; give it C(delegate_to=localhost).
+options:
+  name:
+    description:
+      - Name of the Node.
+    type: str
+    required: true
+  state:
+    description:
+      - With V(paused) the plugin is taken off the node. Refused, with nothing changed, while a claim holds one of O(devices) or while the
+        operator upgrades the node's driver.
+      - With V(resumed) the node is put back as recorded. The module waits for a plugin pod with a new UID that is ready, then uncordons the
+        node if it was the pause that had cordoned it. Pause values that are left without a record are replaced by the operator's V(true).
+      - With V(probe) nothing is changed; the result says how the node stands.
+    type: str
+    choices: [paused, resumed, probe]
+    default: paused
+  devices:
+    description:
+      - Names of the devices that will change. Claims on other devices of the node do not count. By default all devices of O(driver) count.
+    type: list
+    elements: str
+  driver:
+    description:
+      - The DRA driver.
+    type: str
+    default: gpu.nvidia.com
+  plugin_selector:
+    description:
+      - Label selector of the plugin's pods.
+    type: str
+    default: app=nvidia-dra-driver-kubelet-plugin
+  plugin_namespace:
+    description:
+      - Namespace of the operator's pods. By default pods are looked for in all namespaces, which needs the right to list them there.
+    type: str
+  timeout:
+    description:
+      - Seconds that each of the waits may take, for the operands to go, for the plugin to go, for the plugin to come back.
+    type: int
+    default: 300
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+  - gpufleet.dra.attributes
+  - gpufleet.dra.attributes.kubernetes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+seealso:
+  - module: gpufleet.dra.mig_layout
+"""
+
+EXAMPLES = r"""
+- name: Take the plugin off the node
+  gpufleet.dra.dra_node_pause:
+    name: "{{ dra_node_name | default(inventory_hostname) }}"
+    state: paused
+  delegate_to: localhost
+
+- name: Change the layout
+  gpufleet.dra.mig_layout:
+    layouts:
+      - match: all
+        mode: enabled
+        instances: all-1g
+  become: true
+
+- name: Put the plugin back and wait until it runs
+  gpufleet.dra.dra_node_pause:
+    name: "{{ dra_node_name | default(inventory_hostname) }}"
+    state: resumed
+  delegate_to: localhost
+
+- name: See which pods hold two devices
+  gpufleet.dra.dra_node_pause:
+    name: node-3
+    state: probe
+    devices: [gpu-0, gpu-1]
+  delegate_to: localhost
+  register: node
+"""
+
+RETURN = r"""
+before:
+  description: Deploy labels, cordon and pause of the Node before.
+  returned: success
+  type: dict
+  contains: &view
+    labels:
+      description: The deploy labels that are there.
+      type: dict
+      sample: {nvidia.com/gpu.deploy.dra-driver: "true"}
+    unschedulable:
+      description: Whether the node is cordoned.
+      type: bool
+    paused:
+      description: Whether the node has the record of a pause.
+      type: bool
+after:
+  description: The same afterwards; in check mode, as it would be.
+  returned: success
+  type: dict
+  contains: *view
+claims:
+  description: Claims without admin access that hold the devices in question.
+  returned: when O(state=probe)
+  type: list
+  elements: dict
+  contains:
+    namespace:
+      description: Namespace of the claim.
+      type: str
+    name:
+      description: Name of the claim.
+      type: str
+    devices:
+      description: Devices of the node that it holds.
+      type: list
+      elements: str
+    pods:
+      description: Pods that it is reserved for.
+      type: list
+      elements: str
+plugin_pods:
+  description: Names of the plugin pods on the node.
+  returned: when O(state=probe)
+  type: list
+  elements: str
+"""
+
+import copy
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.gpufleet.dra.plugins.module_utils.kube.client import KubeApi
+from ansible_collections.gpufleet.dra.plugins.module_utils.kube.pause import NodePause, PauseOptions
+from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import FleetError
+from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
+from ansible_collections.kubernetes.core.plugins.module_utils.k8s.core import AnsibleK8SModule
+
+
+def argument_spec() -> dict[str, Any]:
+    """Return the options, with kubernetes.core's authentication options among them."""
+    spec = copy.deepcopy(AUTH_ARG_SPEC)
+    spec.update(
+        name={"type": "str", "required": True},
+        state={"type": "str", "choices": ["paused", "resumed", "probe"], "default": "paused"},
+        devices={"type": "list", "elements": "str"},
+        driver={"type": "str", "default": "gpu.nvidia.com"},
+        plugin_selector={"type": "str", "default": "app=nvidia-dra-driver-kubelet-plugin"},
+        plugin_namespace={"type": "str"},
+        timeout={"type": "int", "default": 300},
+    )
+    return spec
+
+
+def run(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
+    """Bring the node into the state that was asked for and return the module's result. Raises FleetError."""
+    options = PauseOptions(
+        node=params["name"],
+        driver=params["driver"],
+        devices=params["devices"],
+        plugin_selector=params["plugin_selector"],
+        namespace=params["plugin_namespace"],
+        timeout_s=params["timeout"],
+        check_mode=check_mode,
+    )
+    pause = NodePause(KubeApi.connect(params), options)
+    more: dict[str, Any] = {}
+    if params["state"] == "paused":
+        pause.pause()
+    elif params["state"] == "resumed":
+        pause.resume()
+    else:
+        more["claims"] = [claim.as_dict() for claim in pause.claims()]
+        more["plugin_pods"] = [pod["metadata"]["name"] for pod in pause.plugin_pods()]
+    return dict(more, changed=pause.changed, before=pause.before, after=pause.after, diff={"before": pause.before, "after": pause.after})
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleK8SModule(module_class=AnsibleModule, argument_spec=argument_spec(), supports_check_mode=True, check_pyyaml=False)
+    try:
+        module.exit_json(**run(module.params, module.check_mode))
+    except FleetError as error:
+        module.fail_json(**error.as_failure())
+
+
+if __name__ == "__main__":
+    main()
