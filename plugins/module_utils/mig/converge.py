@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, gpufleet.dra contributors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Carries a plan out on the GPUs. The only part of the engine that acts, waits and looks at a clock.
+"""Reads the GPUs, plans, carries the plan out and reads back. The only part of the engine that acts, waits and looks at a clock.
 
 Every handle is looked up by UUID and id right before it is used, for a mode change or a reset makes old ones stale. Instances are checked against the plan
 before they are destroyed: ids are NVML's to reuse.
@@ -9,16 +9,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Optional
 
 from ..nvml.codes import IN_USE, INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED, NvmlError, code_name
+from ..nvml.inventory import read_inventory
 from ..nvml.session import NvmlSession
 from ..reasons import Finding, FleetError, finding
-from .catalogue import Gpu
-from .plan import GpuPlan, Plan
+from .catalogue import Gpu, gpus_from_facts
+from .layout import Layout
+from .plan import GpuPlan, Plan, layout_of, make_plan
 from .steps import CREATE_COMPUTE_INSTANCE, CREATE_GPU_INSTANCE, DESTROY_COMPUTE_INSTANCE, DESTROY_GPU_INSTANCE, SET_MODE, Step
 
 _POLL_S = 1.0
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How far a change may go. ``unlisted``: keep or disable GPUs that no rule names. ``wait_s``: seconds to wait for GPUs in use. ``reset``: resets a GPU by
+    UUID, None when that is not allowed."""
+
+    unlisted: str = "keep"
+    wait_s: float = 0.0
+    reset: Optional[Callable[[str], None]] = None
 
 
 class StepLog:
@@ -42,14 +56,65 @@ class StepLog:
         return "; ".join(step.text for step in self.done) or "nothing"
 
 
-def wait_until_free(read_plan: Callable[[], Plan], wait_s: float) -> Plan:
-    """Return the first plan of ``read_plan`` that hurts no process, asking again for up to ``wait_s`` seconds.
+def read_plan(session: NvmlSession, layout: Layout, policy: Policy) -> tuple[dict[str, Any], Plan]:
+    """Return the NVML facts document as it is now, and the plan from there to ``layout``. Touches nothing. Raises what :func:`make_plan` raises."""
+    facts = read_inventory(session)
+    return facts, make_plan(gpus_from_facts(facts), layout, policy.unlisted)
+
+
+def describe(facts: dict[str, Any], plan: Plan) -> dict[str, Any]:
+    """Return the result of a run that only looks: the plan, the layout before and as it would be after, and the facts."""
+    before = layout_of(gpus_from_facts(facts))
+    return {
+        "changed": plan.changed, "diff": plan.diff(), **plan.summary(), "before": before, "after": plan.layout_after(), "nvml": facts,
+        "executed": [], "reset_required": any(row["mode_current"] != row["mode_pending"] for row in before), "reboot_required": False,
+    }
+
+
+def apply_layout(session: NvmlSession, layout: Layout, policy: Policy, result: dict[str, Any]) -> None:
+    """Make the GPUs match ``layout`` and prove it by reading them again; ``result`` is filled with what is true, also when this raises.
+
+    Raises FleetError for what :func:`read_plan`, :func:`wait_until_free` and :func:`converge` refuse, and ReadBackMismatch.
+    """
+    def read() -> Plan:
+        facts, plan = read_plan(session, layout, policy)
+        result.update({**describe(facts, plan), **_as_read(facts), "changed": False})
+        return plan
+
+    plan = wait_until_free(read, policy.wait_s)
+    if not plan.changed:
+        return
+    journal = StepLog()
+    try:
+        converge(session, plan, journal, policy.wait_s, policy.reset)
+    except FleetError as error:
+        result.update(reset_required=error.finding.code == "ResetRequired", reboot_required=error.finding.code == "RebootRequired")
+        # A GPU that cannot be read any more must not hide why the change failed.
+        with suppress(NvmlError):
+            result.update(_as_read(read_inventory(session)))
+        raise
+    finally:
+        result.update(changed=bool(journal.done), executed=[step.text for step in journal.done])
+    facts = read_inventory(session)
+    result.update(_as_read(facts), reset_required=False)
+    remaining = make_plan(gpus_from_facts(facts), layout, policy.unlisted).steps
+    if remaining:
+        differences = "; ".join(f"it would still have to {step.text}" for step in remaining)
+        raise FleetError(finding("ReadBackMismatch", remaining[0].gpu_label, {"remaining": [step.as_dict() for step in remaining]}, differences=differences))
+
+
+def _as_read(facts: dict[str, Any]) -> dict[str, Any]:
+    return {"nvml": facts, "after": layout_of(gpus_from_facts(facts))}
+
+
+def wait_until_free(read: Callable[[], Plan], wait_s: float) -> Plan:
+    """Return the first plan of ``read`` that hurts no process, reading again for up to ``wait_s`` seconds.
 
     Raises FleetError InstanceBusy with the holders when the time is over; nothing has been touched then.
     """
     deadline = time.monotonic() + wait_s
     while True:
-        plan = read_plan()
+        plan = read()
         busy = next((gpu for gpu in plan.gpus if gpu.blockers), None)
         if busy is None:
             return plan

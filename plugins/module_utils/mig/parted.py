@@ -10,11 +10,24 @@ from __future__ import annotations
 from typing import Any
 
 from ..reasons import FleetError, finding
-from .layout import DISABLED, ENABLED, Layout, Request, Rule, parse_count
+from .layout import DISABLED, ENABLED, Layout, Request, Rule, parse_count, parse_layouts
 from .match import Match, match_values
 from .profile_names import parse_profile
 
 _SPEC_KEYS = ("device-filter", "devices", "mig-enabled", "mig-devices")
+
+
+def layout_from_options(params: dict[str, Any]) -> Layout:
+    """Return the :class:`Layout` of the module options layouts, or mig_parted_config with mig_parted_selected and mig_parted_source.
+
+    Raises FleetError InvalidLayout, also when both are given, and what :func:`parse_parted` raises.
+    """
+    config = params["mig_parted_config"]
+    if config is None:
+        return parse_layouts(params["layouts"])
+    if params["layouts"]:
+        raise FleetError(finding("InvalidLayout", "layouts", problem="layouts and mig_parted_config are both given", allowed="Give one of the two"))
+    return parse_parted(config, params["mig_parted_selected"], params["mig_parted_source"])
 
 
 def parse_parted(document: Any, selected: str | None, source: str) -> Layout:

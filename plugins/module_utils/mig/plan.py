@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..dra.rules import gpu_device_name, mig_device_name
 from ..reasons import FleetError, finding
 from .catalogue import Gpu, Instance, Process
 from .layout import DISABLED, ENABLED, UNMANAGED, Layout
-from .profile_names import gpu_device_name, mig_device_name
 from .resolve import Target, describe_offer, resolve, unlisted
 from .solver import Placed, Present, conflict, solve
 from .steps import CREATE_COMPUTE_INSTANCE, CREATE_GPU_INSTANCE, DESTROY_COMPUTE_INSTANCE, DESTROY_GPU_INSTANCE, SET_MODE, Step

@@ -3,7 +3,6 @@
 """The edge to NVML: the only file that imports pynvml. Gives typed results instead of ctypes structures, and one error type."""
 from __future__ import annotations
 
-import importlib
 import platform
 import sys
 from collections.abc import Iterator
@@ -351,7 +350,7 @@ def _import_pynvml(path: str | None) -> Any:
     if path is not None:
         sys.path.insert(0, path)
     try:
-        pynvml = importlib.import_module("pynvml")
+        import pynvml
     except ImportError as error:
         raise FleetError(finding("PynvmlMissing", platform.node(), error=str(error))) from error
     if not hasattr(pynvml, "nvmlDeviceGetAddressingMode"):

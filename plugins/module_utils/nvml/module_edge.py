@@ -1,0 +1,37 @@
+# Copyright: (c) 2026, gpufleet.dra contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the modules that load NVML have in common: options, the Python floor, and failures as sentences."""
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..reasons import FleetError, finding
+from .codes import NvmlError
+
+NVML_ARG_SPEC: dict[str, dict[str, Any]] = {
+    "driver_root": {"type": "path", "default": "/"},
+    "pynvml_path": {"type": "path"},
+}
+_OLDEST_PYTHON = (3, 9)
+
+
+def require_python() -> None:
+    """Refuse a Python that the engine does not support. Raises FleetError PythonTooOld."""
+    if sys.version_info < _OLDEST_PYTHON:
+        raise FleetError(finding("PythonTooOld", platform.node(), found=platform.python_version()))
+
+
+@contextmanager
+def failures(module: Any, result: dict[str, Any] | None = None) -> Iterator[None]:
+    """Turn FleetError and NvmlError inside the block into fail_json with reason and remedy. ``result`` holds what is true at failure time."""
+    try:
+        yield
+    except FleetError as error:
+        module.fail_json(**{**(result or {}), **error.as_failure()})
+    except NvmlError as error:
+        failed = FleetError(finding("NvmlCallFailed", platform.node(), call=error.call, error=error.name))
+        module.fail_json(**{**(result or {}), **failed.as_failure()})
