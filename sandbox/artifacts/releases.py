@@ -92,19 +92,24 @@ def _is_sha256(text: str) -> bool:
 
 
 def _read_text(url: str) -> str | None:
+    """Return the text at ``url``, None when the server says that it has no such file."""
     try:
         with urllib.request.urlopen(url, timeout=_TRANSFER_TIMEOUT_S) as answer:
-            return answer.read().decode("utf-8", "replace")
-    except _BROKEN:
+            return str(answer.read(), "utf-8", "replace")
+    except urllib.error.HTTPError:
         return None
+    except _BROKEN as error:
+        raise NotServedError(f"{url} was not delivered: {error}") from error
 
 
 def _exists(url: str) -> bool:
     try:
         with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=_TRANSFER_TIMEOUT_S):
             return True
-    except _BROKEN:
+    except urllib.error.HTTPError:
         return False
+    except _BROKEN as error:
+        raise NotServedError(f"{url} was not delivered: {error}") from error
 
 
 def _download(url: str, target: Path) -> None:
