@@ -9,6 +9,7 @@ import io
 from pathlib import Path
 
 import pytest
+
 from sandbox.artifacts import ArtifactError, Progress, Settings, ensure, lookup, releases
 from sandbox.artifacts.binaries import BINARIES
 from sandbox.artifacts.golang import Toolchain

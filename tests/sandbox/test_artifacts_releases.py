@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from sandbox.artifacts import ArtifactError, releases
 from sandbox.artifacts.binaries import BINARIES, Release
 from sandbox.artifacts.releases import NotServedError, fetch, published_checksum, reachable
@@ -35,7 +36,7 @@ class Site:
         self.folder = folder
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def put(self, path: str, content: bytes) -> str:
         """Serve ``content`` and return its SHA-256."""

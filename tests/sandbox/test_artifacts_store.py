@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from sandbox.artifacts.store import Store, digest, tree_digest
 
 ROOT = Path(__file__).resolve().parents[2]
