@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -145,14 +146,17 @@ def _kubectl(sandbox: Sandbox, options: argparse.Namespace) -> int:
 
 
 def _ssh(sandbox: Sandbox, options: argparse.Namespace) -> int:
-    hosts = sandbox.hosts()
-    command = hosts.access.command(hosts.get(options.node).address, options.argv)
-    os.execvp(command[0], command)
+    return _on_node(sandbox, options.node, " ".join(options.argv))  # as ssh itself joins them
 
 
 def _emulator(sandbox: Sandbox, options: argparse.Namespace) -> int:
-    options.argv = ["nvmlctl", *options.argv]
-    return _ssh(sandbox, options)
+    return _on_node(sandbox, options.node, shlex.join(["nvmlctl", *options.argv]))
+
+
+def _on_node(sandbox: Sandbox, node: str, shell_command: str) -> int:
+    hosts = sandbox.hosts()
+    command = hosts.access.command(hosts.get(node).address, shell_command)
+    os.execvp(command[0], command)
 
 
 def _node_add(sandbox: Sandbox, options: argparse.Namespace) -> int:

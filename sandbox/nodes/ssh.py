@@ -62,15 +62,14 @@ class SshAccess:
             "-o", "BatchMode=yes",
         ]
 
-    def command(self, address: str, argv: Sequence[str]) -> list[str]:
-        """Return the command line that runs ``argv`` on a host, or a login shell for an empty one."""
-        target = f"{USER}@{address}"
-        remote = [shlex.join(argv)] if argv else []
-        return ["ssh", *self.options(), "-i", str(self.private_key), "-o", "ConnectTimeout=5", target, *remote]
+    def command(self, address: str, shell_command: str = "") -> list[str]:
+        """Return the command line that gives ``shell_command`` to a host's shell; without one it logs in."""
+        remote = [shell_command] if shell_command else []
+        return ["ssh", *self.options(), "-i", str(self.private_key), "-o", "ConnectTimeout=5", f"{USER}@{address}", *remote]
 
     def run(self, address: str, argv: Sequence[str], timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
         """Run ``argv`` on a host and return what it said; a host that does not answer gives status 255."""
-        command = self.command(address, argv)
+        command = self.command(address, shlex.join(argv))
         try:
             return subprocess.run(
                 command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s, check=False,
