@@ -1,0 +1,150 @@
+# Copyright: (c) 2026, gpufleet.dra contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The emulator's control functions, called in its libnvidia-ml.so.1.
+
+The library owns the state format; everything here goes through it.
+"""
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+from typing import Any, NoReturn
+
+BUFFER_BYTES = 512 * 1024
+NO_PERMISSION, NOT_FOUND, INVALID_ARGUMENT = 4, 6, 2
+IN_USE, RESET_REQUIRED, INSUFFICIENT_RESOURCES = 19, 16, 23
+DRIVER_NOT_LOADED, VERSION_MISMATCH = 9, 18
+
+
+class EmulatorError(Exception):
+    """A refused request, as one sentence."""
+
+
+class Emulator:
+    """One machine: the state in ``directory``, reached through the emulator's library."""
+
+    def __init__(self, directory: str, library: str | None = None) -> None:
+        """Load the library. Raises EmulatorError if there is none, or if it is not the emulator."""
+        os.environ["NVML_EMULATOR_DIR"] = directory
+        self.directory = directory
+        self._library = _load(library)
+
+    @property
+    def driver_version(self) -> str:
+        """Version of the emulated driver, such as 595.91.07."""
+        return str(self._library.nvmlEmulatorDriverVersion().decode())
+
+    def models(self) -> list[dict[str, Any]]:
+        """The GPU models that the library knows."""
+        found: list[dict[str, Any]] = []
+        while True:
+            text = ctypes.create_string_buffer(BUFFER_BYTES)
+            if self._library.nvmlEmulatorModel(len(found), text, BUFFER_BYTES) != 0:
+                return found
+            found.append(json.loads(text.value))
+
+    def create(self, seed: str, models: list[str], minors: list[int] | None) -> None:
+        """Make a machine with GPUs of those models. Raises EmulatorError for an unknown model or an unwritable directory."""
+        known = [model["model"] for model in self.models()]
+        unknown = sorted(set(models) - set(known))
+        if unknown:
+            raise EmulatorError(f"Unknown GPU model {', '.join(unknown)}: the known ones are {', '.join(known)}.")
+        names = (ctypes.c_char_p * len(models))(*(name.encode() for name in models))
+        numbers = (ctypes.c_uint * len(models))(*minors) if minors is not None else None
+        code = self._library.nvmlEmulatorCreate(seed.encode(), len(models), names, numbers)
+        if code < 0:
+            raise EmulatorError(f"Cannot write the machine to {self.directory}: {os.strerror(-code)}.")
+        if code == INVALID_ARGUMENT:
+            raise EmulatorError(f"A machine holds at most 16 GPUs, not {len(models)}.")
+        self._check(code, "create a machine")
+
+    def show(self) -> dict[str, Any]:
+        """The whole machine."""
+        text = ctypes.create_string_buffer(BUFFER_BYTES)
+        self._check(self._library.nvmlEmulatorShow(text, BUFFER_BYTES), "read the machine")
+        return dict(json.loads(text.value))
+
+    def load_module(self) -> None:
+        """What loading the kernel module does: instances are gone, and the MIG mode of Hopper and later."""
+        self._check(self._library.nvmlEmulatorLoadModule(), "load the kernel module")
+
+    def gpu_index(self, name: str) -> int:
+        """Index of the GPU with that index or UUID. Raises EmulatorError if there is none."""
+        gpus = self.show()["gpus"]
+        for gpu in gpus:
+            if name in (str(gpu["index"]), gpu["uuid"]):
+                return int(gpu["index"])
+        raise EmulatorError(f"There is no GPU {name}: the machine has {len(gpus)}, named by index or UUID.")
+
+    def reset(self, gpu: int) -> None:
+        """Reset a GPU."""
+        self._check(self._library.nvmlEmulatorResetGpu(gpu), f"reset GPU {gpu}")
+
+    def set_mode(self, gpu: int, enabled: bool) -> None:
+        """Set MIG mode at once, behind NVML's back; off wipes the instances."""
+        self._check(self._library.nvmlEmulatorSetMode(gpu, int(enabled)), f"set the MIG mode of GPU {gpu}")
+
+    def repartition(self, gpu: int, instances: list[tuple[str, int | None]]) -> None:
+        """Replace all instances by (profile name, start or None for the driver's choice), each with a whole compute instance."""
+        offered = self._profiles(gpu)
+        unknown = [name for name, _start in instances if name.lower() not in offered]
+        if unknown:
+            raise EmulatorError(f"GPU {gpu} has no profile {', '.join(unknown)}: it offers {', '.join(offered)}.")
+        names = (ctypes.c_char_p * len(instances))(*(name.encode() for name, _start in instances))
+        starts = (ctypes.c_int * len(instances))(*(-1 if start is None else start for _name, start in instances))
+        code = self._library.nvmlEmulatorRepartition(gpu, len(instances), names, starts)
+        self._check(code, f"repartition GPU {gpu}")
+
+    def destroy(self, gpu: int, gpu_instance: int) -> None:
+        """Destroy a GPU instance with all that is in it."""
+        code = self._library.nvmlEmulatorDestroyInstance(gpu, gpu_instance)
+        if code == NOT_FOUND:
+            raise EmulatorError(f"GPU {gpu} has no GPU instance {gpu_instance}.")
+        self._check(code, f"destroy GPU instance {gpu_instance} of GPU {gpu}")
+
+    def set_knob(self, gpu: int, knob: str, value: int) -> None:
+        """Set a knob of the GPU, or of the machine."""
+        self._check(self._library.nvmlEmulatorSetKnob(gpu, knob.encode(), value), f"set {knob}")
+
+    def gpu_instance_minor(self, gpu_minor: int, gpu_instance: int) -> int:
+        """Minor of the capability device of a GPU instance."""
+        return int(self._library.nvmlEmulatorGpuInstanceMinor(gpu_minor, gpu_instance))
+
+    def compute_instance_minor(self, gpu_minor: int, gpu_instance: int, compute_instance: int) -> int:
+        """Minor of the capability device of a compute instance."""
+        return int(self._library.nvmlEmulatorComputeInstanceMinor(gpu_minor, gpu_instance, compute_instance))
+
+    def _profiles(self, gpu: int) -> list[str]:
+        key = self.show()["gpus"][gpu]["model"]
+        return [profile["name"] for model in self.models() if model["model"] == key for profile in model["profiles"]]
+
+    def _check(self, code: int, what: str) -> None:
+        if code != 0:
+            self._refuse(code, what)
+
+    def _refuse(self, code: int, what: str) -> NoReturn:
+        reasons = {
+            NO_PERMISSION: f"{self.directory} may not be written by this user",
+            DRIVER_NOT_LOADED: f"there is no machine in {self.directory}",
+            VERSION_MISMATCH: f"the machine in {self.directory} was made by another version of the emulator",
+            IN_USE: "the GPU is in use by another client",
+            RESET_REQUIRED: "the GPU refuses resets",
+            INSUFFICIENT_RESOURCES: "the instances do not fit",
+        }
+        raise EmulatorError(f"Cannot {what}: {reasons.get(code, f'NVML error {code}')}.")
+
+
+def _load(given: str | None) -> ctypes.CDLL:
+    """The emulator's library: the given one, NVML_EMULATOR_LIBRARY, one beside this program, or what the loader finds."""
+    beside = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "libnvidia-ml.so.1")
+    path = given or os.environ.get("NVML_EMULATOR_LIBRARY") or (beside if os.path.exists(beside) else "libnvidia-ml.so.1")
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        raise EmulatorError(f"Cannot load the emulator's library: {error}.") from error
+    if not hasattr(library, "nvmlEmulatorDriverVersion"):
+        raise EmulatorError(f"{path} is not the NVML emulator.")
+    library.nvmlEmulatorDriverVersion.restype = ctypes.c_char_p
+    return library

@@ -1,0 +1,225 @@
+/* Copyright: (c) 2026, gpufleet.dra contributors
+ * GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+ *
+ * Changes to a machine from outside of NVML.
+ */
+#include "control.h"
+#include "access.h"
+#include "call.h"
+#include "capability.h"
+#include "mig.h"
+#include "uuid.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Bus numbers as an eight-GPU board has them, then upwards. */
+static const unsigned pci_buses[MAX_GPUS] = {0x19, 0x3b, 0x4c, 0x5d, 0x9b, 0xbb, 0xcb, 0xdb,
+                                             0xe1, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7, 0xe8};
+
+const char *nvmlEmulatorDriverVersion(void)
+{
+    return DRIVER_VERSION;
+}
+
+unsigned nvmlEmulatorGpuInstanceMinor(unsigned gpu_minor, unsigned gpu_instance)
+{
+    return access_gpu_instance_minor(gpu_minor, gpu_instance);
+}
+
+unsigned nvmlEmulatorComputeInstanceMinor(unsigned gpu_minor, unsigned gpu_instance, unsigned compute_instance)
+{
+    return access_compute_instance_minor(gpu_minor, gpu_instance, compute_instance);
+}
+
+static nvmlReturn_t make_gpu(struct gpu *gpu, const char *seed, unsigned index, const char *model, unsigned minor)
+{
+    if (!model_find(model))
+        return NVML_ERROR_NOT_FOUND;
+    snprintf(gpu->model, sizeof gpu->model, "%s", model);
+    uuid_from_name(gpu->uuid, "GPU", "%s/%u", seed, index);
+    /* A serial is a decimal number; the UUID's first digits make it differ between machines. */
+    unsigned number = 0;
+    sscanf(gpu->uuid, "GPU-%8x", &number);
+    snprintf(gpu->serial, sizeof gpu->serial, "165%010u", number);
+    gpu->minor = minor;
+    gpu->pci_bus = pci_buses[index];
+    return NVML_SUCCESS;
+}
+
+int nvmlEmulatorCreate(const char *seed, unsigned count, const char *const *models, const unsigned *minors)
+{
+    struct machine machine = {.gpu_count = count, .next_generation = 1, .boots = 1};
+    nvmlReturn_t rc = count <= MAX_GPUS ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
+    for (unsigned i = 0; rc == NVML_SUCCESS && i < count; i++)
+        rc = make_gpu(&machine.gpus[i], seed, i, models[i], minors ? minors[i] : i);
+    if (rc != NVML_SUCCESS)
+        return (int)rc;
+    strcpy(machine.module_version, DRIVER_VERSION);
+    return -state_create(&machine);
+}
+
+/* A change of the machine between begin and finish. */
+struct change {
+    struct machine *machine;
+    struct gpu *gpu;
+    const struct model *model;
+    bool attached;
+};
+
+static nvmlReturn_t begin_machine(struct change *change)
+{
+    nvmlReturn_t rc = NVML_SUCCESS;
+    *change = (struct change){0};
+    library_lock();
+    if (!state_is_attached()) {
+        rc = state_attach();
+        change->attached = rc == NVML_SUCCESS;
+    }
+    if (rc == NVML_SUCCESS && !state_is_writable())
+        rc = NVML_ERROR_NO_PERMISSION;
+    if (rc == NVML_SUCCESS) {
+        change->machine = state_write();
+        rc = change->machine ? NVML_SUCCESS : NVML_ERROR_UNKNOWN;
+    }
+    return rc;
+}
+
+static nvmlReturn_t begin_gpu(struct change *change, unsigned gpu)
+{
+    nvmlReturn_t rc = begin_machine(change);
+    if (rc != NVML_SUCCESS)
+        return rc;
+    if (gpu >= change->machine->gpu_count)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    change->gpu = &change->machine->gpus[gpu];
+    change->model = model_find(change->gpu->model);
+    return change->model ? NVML_SUCCESS : NVML_ERROR_UNKNOWN;
+}
+
+static int finish(struct change *change, nvmlReturn_t rc)
+{
+    struct machine *machine = change->machine;
+    for (unsigned i = 0; machine && rc == NVML_SUCCESS && i < machine->gpu_count; i++)
+        capability_files_add(&machine->gpus[i]);
+    if (machine && rc == NVML_SUCCESS)
+        state_publish();
+    for (unsigned i = 0; machine && rc == NVML_SUCCESS && i < machine->gpu_count; i++)
+        capability_files_remove(&machine->gpus[i]);
+    if (machine)
+        state_unlock();
+    if (change->attached)
+        state_detach();
+    library_unlock();
+    return (int)rc;
+}
+
+int nvmlEmulatorLoadModule(void)
+{
+    struct change change;
+    nvmlReturn_t rc = begin_machine(&change);
+    for (unsigned i = 0; rc == NVML_SUCCESS && i < change.machine->gpu_count; i++) {
+        const struct model *model = model_find(change.machine->gpus[i].model);
+        if (model)
+            mig_module_load(&change.machine->gpus[i], model);
+        else
+            rc = NVML_ERROR_UNKNOWN;
+    }
+    if (rc == NVML_SUCCESS) {
+        change.machine->boots++;
+        strcpy(change.machine->module_version, DRIVER_VERSION);
+    }
+    return finish(&change, rc);
+}
+
+int nvmlEmulatorResetGpu(unsigned gpu)
+{
+    struct change change;
+    nvmlReturn_t rc = begin_gpu(&change, gpu);
+    if (rc == NVML_SUCCESS)
+        rc = mig_gpu_reset(change.gpu);
+    return finish(&change, rc);
+}
+
+int nvmlEmulatorSetMode(unsigned gpu, unsigned mode)
+{
+    struct change change;
+    nvmlReturn_t rc = begin_gpu(&change, gpu);
+    if (rc == NVML_SUCCESS && mode > NVML_DEVICE_MIG_ENABLE)
+        rc = NVML_ERROR_INVALID_ARGUMENT;
+    if (rc == NVML_SUCCESS) {
+        change.gpu->mig_current = change.gpu->mig_pending = mode;
+        if (mode == NVML_DEVICE_MIG_DISABLE)
+            mig_clear_instances(change.gpu);
+    }
+    return finish(&change, rc);
+}
+
+/* The compute instance profile that takes the whole GPU instance. */
+static unsigned whole_compute_profile(const struct gi_profile *profile)
+{
+    unsigned compute_profile = 0;
+    while (mig_compute_slices(profile, compute_profile) != profile->slices)
+        compute_profile++;
+    return compute_profile;
+}
+
+static nvmlReturn_t add_whole_instance(struct change *change, const char *name, int start)
+{
+    const struct gi_profile *profile = profile_by_name(change->model, name);
+    if (!profile)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    if (start < 0)
+        start = mig_driver_choice(change->gpu, change->model, profile);
+    if (start < 0 || !mig_fits(change->gpu, change->model, profile, (unsigned)start))
+        return NVML_ERROR_INSUFFICIENT_RESOURCES;
+    struct gpu_instance *instance = mig_add_gpu_instance(change->machine, change->gpu, change->model, profile, (unsigned)start);
+    mig_add_compute_instance(change->machine, change->gpu, change->model, instance, whole_compute_profile(profile), profile->slices, 0);
+    return NVML_SUCCESS;
+}
+
+int nvmlEmulatorRepartition(unsigned gpu, unsigned count, const char *const *profiles, const int *starts)
+{
+    struct change change;
+    nvmlReturn_t rc = begin_gpu(&change, gpu);
+    if (rc == NVML_SUCCESS) {
+        change.gpu->mig_current = change.gpu->mig_pending = NVML_DEVICE_MIG_ENABLE;
+        mig_clear_instances(change.gpu);
+    }
+    for (unsigned i = 0; rc == NVML_SUCCESS && i < count; i++)
+        rc = add_whole_instance(&change, profiles[i], starts[i]);
+    return finish(&change, rc);
+}
+
+int nvmlEmulatorDestroyInstance(unsigned gpu, unsigned gpu_instance)
+{
+    struct change change;
+    nvmlReturn_t rc = begin_gpu(&change, gpu);
+    if (rc == NVML_SUCCESS && (gpu_instance >= MAX_GPU_INSTANCES || !change.gpu->instances[gpu_instance].used))
+        rc = NVML_ERROR_NOT_FOUND;
+    if (rc == NVML_SUCCESS)
+        memset(&change.gpu->instances[gpu_instance], 0, sizeof change.gpu->instances[gpu_instance]);
+    return finish(&change, rc);
+}
+
+int nvmlEmulatorSetKnob(unsigned gpu, const char *knob, unsigned value)
+{
+    struct change change;
+    nvmlReturn_t rc = begin_gpu(&change, gpu);
+    uint32_t *field = NULL;
+    if (rc == NVML_SUCCESS && strcmp(knob, "held") == 0)
+        field = &change.gpu->held;
+    else if (rc == NVML_SUCCESS && strcmp(knob, "reset-refused") == 0)
+        field = &change.gpu->reset_refused;
+    else if (rc == NVML_SUCCESS && strcmp(knob, "in-use-form") == 0)
+        field = &change.gpu->in_use_form;
+    else if (rc == NVML_SUCCESS && strcmp(knob, "log") == 0)
+        field = &change.machine->log_level;
+    if (rc == NVML_SUCCESS && !field)
+        rc = NVML_ERROR_NOT_FOUND;
+    if (rc == NVML_SUCCESS && value > 1)
+        rc = NVML_ERROR_INVALID_ARGUMENT;
+    if (rc == NVML_SUCCESS)
+        *field = value;
+    return finish(&change, rc);
+}
