@@ -123,7 +123,7 @@ def _logs(sandbox: Sandbox, options: argparse.Namespace) -> int:
 
 
 def _inventory(sandbox: Sandbox, options: argparse.Namespace) -> int:
-    print(json.dumps(inventory.document(sandbox.hosts()), indent=2))
+    print(json.dumps(inventory.document(sandbox.hosts(), sandbox.settings), indent=2))
     return 0
 
 

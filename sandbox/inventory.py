@@ -4,19 +4,26 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import Any
 
+from .artifacts import Settings
 from .nodes.hosts import Hosts
 from .nodes.ssh import USER
 
 GROUP = "sandbox_hosts"
 
 
-def document(hosts: Hosts) -> dict[str, Any]:
+def report_folder(settings: Settings, name: str) -> Path:
+    """Return the folder for verdicts about the sandbox ``name``: in the cache, but kept when the sandbox is taken down."""
+    return settings.cache / "reports" / name
+
+
+def document(hosts: Hosts, settings: Settings) -> dict[str, Any]:
     """Return what an inventory script prints for ``--list``.
 
-    Host variables are Ansible's own connection variables. With Kubernetes every host gets ``dra_k8s_auth`` (the administrator's kubeconfig)
-    and ``sandbox_bin_dir`` (the folder with kubectl and helm).
+    Host variables are Ansible's own connection variables. With Kubernetes every host gets ``dra_k8s_auth`` (the administrator's kubeconfig),
+    ``sandbox_bin_dir`` (the folder with kubectl and helm) and ``sandbox_report_dir``.
     """
     access = hosts.access
     records = hosts.all()
@@ -29,6 +36,7 @@ def document(hosts: Hosts) -> dict[str, Any]:
     if hosts.plane is not None:
         variables["dra_k8s_auth"] = {"kubeconfig": str(hosts.state.admin_kubeconfig)}
         variables["sandbox_bin_dir"] = str(hosts.state.bin)
+        variables["sandbox_report_dir"] = str(report_folder(settings, hosts.state.name))
     return {
         "_meta": {"hostvars": {host.name: {"ansible_host": host.address} for host in records}},
         "all": {"children": [GROUP]},
