@@ -11,6 +11,7 @@ from ..reasons import FleetError, finding
 from .catalogue import Gpu
 from .match import Match, parse_match
 from .profile_names import normalise
+from .shown import shown
 
 ENABLED, DISABLED, UNMANAGED = "enabled", "disabled", "unmanaged"
 MODES = (ENABLED, DISABLED, UNMANAGED)
@@ -71,7 +72,7 @@ class Layout:
             missing = rule.match.missing(gpus)
             if missing:
                 raise FleetError(finding("LayoutMatchesNothing", rule.where, {"missing": missing}, match=", ".join(missing), gpus=present))
-        if self.rules and not any(self.rule_for(gpu) for gpu in gpus):
+        if self.rules and not any(rule.match.matches(gpu) for rule in self.rules for gpu in gpus):
             wheres = ", ".join(rule.where for rule in self.rules)
             raise FleetError(finding("LayoutMatchesNothing", wheres, match="; ".join(str(rule.match) for rule in self.rules), gpus=present))
 
@@ -87,7 +88,7 @@ def _rule(entry: Any, where: str) -> Rule:
     allowed = f"Give {', '.join(_RULE_KEYS)}"
     if not isinstance(entry, dict):
         raise FleetError(finding("InvalidLayout", where, problem="it is not a mapping", allowed=allowed))
-    unknown = sorted(str(key) for key in entry if key not in _RULE_KEYS)
+    unknown = sorted(shown(key) for key in entry if key not in _RULE_KEYS)
     if unknown:
         raise FleetError(finding("InvalidLayout", where, problem=f"unknown key {', '.join(unknown)}", allowed=allowed))
     if "match" not in entry:
@@ -95,7 +96,7 @@ def _rule(entry: Any, where: str) -> Rule:
     match = parse_match(entry["match"], where)
     mode = entry.get("mode") or ENABLED
     if mode not in MODES:
-        raise FleetError(finding("InvalidLayout", f"{where}.mode", problem=f"the mode is {mode!r}", allowed=f"Give {', '.join(MODES)}"))
+        raise FleetError(finding("InvalidLayout", f"{where}.mode", problem=f"the mode is {shown(mode)}", allowed=f"Give {', '.join(MODES)}"))
     instances = entry.get("instances")
     if mode != ENABLED:
         if instances:
@@ -113,22 +114,29 @@ def _intent(text: str, where: str) -> str:
     name = normalise(text)
     if name in ("balanced", "whole") or (name.startswith("all-") and len(name) > len("all-")):
         return name
-    raise FleetError(finding("InvalidLayout", where, problem=f"{text!r} is not an intent", allowed=_FORMS))
+    raise FleetError(finding("InvalidLayout", where, problem=f"{shown(text)} is not an intent", allowed=_FORMS))
 
 
 def _requests(raw: Any, where: str) -> tuple[Request, ...]:
     if isinstance(raw, dict):
-        return tuple(Request(str(profile), parse_count(count, f"{where}.{profile}")) for profile, count in raw.items())
+        return tuple(Request(_profile(profile, where), parse_count(count, f"{where}.{profile}")) for profile, count in raw.items())
     if isinstance(raw, list):
         return tuple(_listed(item, f"{where}[{number}]") for number, item in enumerate(raw))
-    raise FleetError(finding("InvalidLayout", where, problem=f"they are {raw!r}", allowed=_FORMS))
+    raise FleetError(finding("InvalidLayout", where, problem=f"they are {shown(raw)}", allowed=_FORMS))
+
+
+def _profile(name: Any, where: str) -> str:
+    # A profile id is a number in YAML.
+    if isinstance(name, str) or (isinstance(name, int) and not isinstance(name, bool) and 0 <= name < 1 << 16):
+        return str(name)
+    raise FleetError(finding("InvalidLayout", where, problem=f"{shown(name)} is not a profile", allowed=_FORMS))
 
 
 def _listed(item: Any, where: str) -> Request:
     if isinstance(item, str):
         return Request(item)
     if not isinstance(item, dict) or not set(item) <= {"profile", "start", "count"} or not isinstance(item.get("profile"), str):
-        raise FleetError(finding("InvalidLayout", where, problem=f"it is {item!r}", allowed="Give a profile, or {profile, start, count}"))
+        raise FleetError(finding("InvalidLayout", where, problem=f"it is {shown(item)}", allowed="Give a profile, or {profile, start, count}"))
     count = parse_count(item.get("count", 1), f"{where}.count")
     start = item.get("start")
     if start is None:
@@ -144,4 +152,4 @@ def parse_count(raw: Any, where: str) -> int:
         raw = int(raw)
     if isinstance(raw, int) and not isinstance(raw, bool) and 0 <= raw <= MAX_COUNT:
         return raw
-    raise FleetError(finding("InvalidLayout", where, problem=f"{raw!r} is not a number from 0 to {MAX_COUNT}", allowed="Give a whole number"))
+    raise FleetError(finding("InvalidLayout", where, problem=f"{shown(raw)} is not a number from 0 to {MAX_COUNT}", allowed="Give a whole number"))

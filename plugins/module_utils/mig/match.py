@@ -11,6 +11,7 @@ from typing import Any, Callable
 
 from ..reasons import FleetError, finding
 from .catalogue import Gpu
+from .shown import shown
 
 _PCI = re.compile(r"^(?:([0-9a-f]{4}|[0-9a-f]{8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.([0-7]))?$")
 _DEVICE_ID = re.compile(r"^0x[0-9a-f]{8}(:0x[0-9a-f]{8})?$")
@@ -96,11 +97,11 @@ def parse_match(raw: Any, where: str) -> Match:
         return Match()
     allowed = f"Give match: all, or a mapping of {', '.join(KEYS)}, each one value or a list"
     if not isinstance(raw, dict) or not raw:
-        raise FleetError(finding("InvalidLayout", where, problem=f"match is {raw!r}", allowed=allowed))
+        raise FleetError(finding("InvalidLayout", where, problem=f"match is {shown(raw)}", allowed=allowed))
     keys = []
     for key, value in raw.items():
         if key not in _READERS:
-            raise FleetError(finding("InvalidLayout", where, problem=f"match has the unknown key {key!r}", allowed=allowed))
+            raise FleetError(finding("InvalidLayout", where, problem=f"match has the unknown key {shown(key)}", allowed=allowed))
         keys.append((key, match_values(key, value if isinstance(value, list) else [value], f"{where}.match.{key}")))
     return Match(tuple(keys))
 
@@ -121,7 +122,7 @@ def match_values(key: str, raw: list[Any], where: str) -> tuple[str, ...]:
     for item in raw:
         text = reader(_text(key, item))
         if text is None:
-            raise FleetError(finding("InvalidLayout", where, problem=f"{item!r} is not {meaning}", allowed=f"Give {meaning}"))
+            raise FleetError(finding("InvalidLayout", where, problem=f"{shown(item)} is not {meaning}", allowed=f"Give {meaning}"))
         values.append(text)
     if not values:
         raise FleetError(finding("InvalidLayout", where, problem="the list is empty", allowed=f"Give {meaning}"))

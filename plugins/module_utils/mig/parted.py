@@ -13,6 +13,7 @@ from ..reasons import FleetError, finding
 from .layout import DISABLED, ENABLED, Layout, Request, Rule, parse_count, parse_layouts
 from .match import Match, match_values
 from .profile_names import parse_profile
+from .shown import shown
 
 _SPEC_KEYS = ("device-filter", "devices", "mig-enabled", "mig-devices")
 
@@ -38,16 +39,16 @@ def parse_parted(document: Any, selected: str | None, source: str) -> Layout:
     if not isinstance(document, dict):
         raise FleetError(finding("LayoutFileUnreadable", source, problem="it is not a mapping"))
     if document.get("version") != "v1":
-        raise FleetError(finding("LayoutFileUnreadable", source, problem=f"its version is {document.get('version')!r}, only v1 is known"))
+        raise FleetError(finding("LayoutFileUnreadable", source, problem=f"its version is {shown(document.get('version'))}, only v1 is known"))
     configs = document.get("mig-configs")
     if not isinstance(configs, dict) or not configs:
         raise FleetError(finding("LayoutFileUnreadable", source, problem="it has no mig-configs"))
-    known = ", ".join(sorted(str(name) for name in configs))
+    by_name = {name if isinstance(name, str) else shown(name): specs for name, specs in configs.items()}
+    known = ", ".join(sorted(by_name))
     if selected is None:
         if len(configs) > 1:
             raise FleetError(finding("UnknownConfigName", source, name="(none selected)", known=known))
-        selected = str(next(iter(configs)))
-    by_name = {str(name): specs for name, specs in configs.items()}
+        selected = next(iter(by_name))
     if selected not in by_name:
         raise FleetError(finding("UnknownConfigName", source, name=selected, known=known))
     where = f"{source}: mig-configs.{selected}"
@@ -61,7 +62,7 @@ def _rule(spec: Any, where: str) -> Rule:
     allowed = f"Give {', '.join(_SPEC_KEYS)}"
     if not isinstance(spec, dict):
         raise FleetError(finding("InvalidLayout", where, problem="it is not a mapping", allowed=allowed))
-    unknown = sorted(str(key) for key in spec if key not in _SPEC_KEYS)
+    unknown = sorted(shown(key) for key in spec if key not in _SPEC_KEYS)
     if unknown:
         raise FleetError(finding("InvalidLayout", where, problem=f"unknown key {', '.join(unknown)}", allowed=allowed))
     enabled = spec.get("mig-enabled")
@@ -82,8 +83,8 @@ def _match(spec: dict[str, Any], where: str) -> tuple[Match, bool]:
     keys: list[tuple[str, tuple[str, ...]]] = []
     if devices != "all":
         if not isinstance(devices, list) or not all(isinstance(item, int) for item in devices):
-            hint = f"Give devices: all, or a list of GPU indices such as [{devices}]" if isinstance(devices, int) else "Give devices: all, or a list of indices"
-            raise FleetError(finding("InvalidLayout", where, problem=f"devices is {devices!r}", allowed=hint))
+            hint = f"Give devices: all, or a list of GPU indices such as [{shown(devices)}]" if isinstance(devices, int) else "Give devices: all, or a list of indices"
+            raise FleetError(finding("InvalidLayout", where, problem=f"devices is {shown(devices)}", allowed=hint))
         keys.append(("index", match_values("index", devices, f"{where}.devices")))
     wanted = spec.get("device-filter")
     if wanted:
@@ -97,13 +98,13 @@ def _requests(devices: Any, where: str) -> tuple[Request, ...]:
         raise FleetError(finding("InvalidLayout", where, problem="it is missing or not a mapping", allowed="Give profile: count, or {} for no instance"))
     requests = []
     for name, raw in devices.items():
-        parsed = parse_profile(str(name))
+        parsed = parse_profile(name) if isinstance(name, str) else None
         if parsed is None or parsed.gb is None:
-            raise FleetError(finding("InvalidLayout", where, problem=f"{name!r} is not a MIG profile name", allowed="Give names such as 3g.40gb"))
+            raise FleetError(finding("InvalidLayout", where, problem=f"{shown(name)} is not a MIG profile name", allowed="Give names such as 3g.40gb"))
         if parsed.compute_slices is not None:
             raise FleetError(finding("InvalidLayout", where, problem=f"{name} asks for a compute instance smaller than its GPU instance",
                                      allowed="Use whole GPU instances: smaller compute instances are not published by the DRA driver"))
-        requests.append(Request(str(name), parse_count(raw, f"{where}.{name}")))
+        requests.append(Request(name, parse_count(raw, f"{where}.{name}")))
     if requests and not any(request.count for request in requests):
         raise FleetError(finding("InvalidLayout", where, problem="every count is 0", allowed="Give {} for no instance"))
     return tuple(requests)
