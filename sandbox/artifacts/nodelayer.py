@@ -68,6 +68,7 @@ def _install_driver(place: Path, driver: Path) -> None:
     for library in (nvml, cuda):
         (libraries / (library.name.removesuffix(f".{version}") + ".1")).symlink_to(library.name)
     _install(driver / "nvidia-smi", place / "usr/bin/nvidia-smi")
+    _install(driver / "nvmlctl", place / "usr/local/bin/nvmlctl")
 
 
 def _install(source: Path, target: Path) -> None:
