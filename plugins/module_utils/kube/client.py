@@ -23,7 +23,6 @@ try:
     import yaml
     from kubernetes.client.exceptions import ApiException
     from kubernetes.config.config_exception import ConfigException
-    from kubernetes.dynamic.exceptions import DynamicApiError
 except ImportError as error:
     MISSING_LIBRARY = str(error.name or "kubernetes").partition(".")[0]
 else:
