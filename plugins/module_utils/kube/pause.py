@@ -73,7 +73,7 @@ class NodePause:
                 return
             record.refuse_during_upgrade(self._node)
             self._refuse_claims()
-            paused = record.new_record(self._node, [pod["metadata"]["uid"] for pod in plugin_pods])
+            paused = record.new_record(self._node, bool(plugin_pods))
             self._patch({"metadata": {"annotations": {record.ANNOTATION: paused.annotation()}}, "spec": {"unschedulable": True}})
         try:
             self._refuse_claims()
@@ -84,7 +84,7 @@ class NodePause:
         self._set_labels(paused.paused_labels(tuple(record.OPERANDS)))
         self._wait_gone(f"app in ({','.join(record.OPERANDS.values())})", "the validator and monitoring pods to go")
         self._set_labels(paused.paused_labels((record.PLUGIN_LABEL,)))
-        self._wait_gone(self._options.plugin_selector, "the DRA plugin pod to go")
+        self._wait_plugin_gone()
 
     def resume(self) -> None:
         """Put the node back as it was recorded, with a new, ready plugin pod. A node that is not paused is left as it is.
@@ -95,9 +95,12 @@ class NodePause:
         if paused is None:
             self._set_labels(record.stale_labels(self._node))
             return
+        if record.labels_of(self._node).get(record.PLUGIN_LABEL) == record.PAUSED:
+            # An interrupted pause may not have waited for this. Once the old pod is gone, any that comes has seen the GPUs as they are now.
+            self._wait_plugin_gone()
         self._set_labels({record.PLUGIN_LABEL: paused.labels[record.PLUGIN_LABEL]})
-        if paused.plugin_comes_back and not self._options.check_mode:
-            self._wait_ready(paused.plugin_uids)
+        if paused.plugin_comes_back:
+            self._wait_plugin_ready()
         self._restore(paused)
 
     def _restore(self, paused: record.PauseRecord) -> None:
@@ -133,14 +136,18 @@ class NodePause:
         if left:
             self._timed_out(f"{what}: {', '.join(_pod_text(pod) for pod in left)}")
 
-    def _wait_ready(self, old_uids: tuple[str, ...]) -> None:
-        def ready(pods: list[dict[str, Any]]) -> bool:
-            new = [pod for pod in pods if pod["metadata"]["uid"] not in old_uids]
-            return bool(new) and len(new) == len(pods) and not any(pod_problem(pod) for pod in new)
+    def _wait_plugin_gone(self) -> None:
+        self._wait_gone(self._options.plugin_selector, "the DRA plugin pod to go")
 
+    def _wait_plugin_ready(self) -> None:
+        def ready(pods: list[dict[str, Any]]) -> bool:
+            return bool(pods) and not any(pod_problem(pod) for pod in pods)
+
+        if self._options.check_mode:
+            return
         pods = self._wait(self.plugin_pods, ready, self._options.timeout_s)
         if not ready(pods):
-            self._timed_out("a new, ready DRA plugin pod: " + (", ".join(_pod_text(pod) for pod in pods) or "there is none"))
+            self._timed_out("a ready DRA plugin pod: " + (", ".join(_pod_text(pod) for pod in pods) or "there is none"))
 
     def _timed_out(self, what: str) -> None:
         raise FleetError(finding("PauseTimedOut", self._options.node, timeout_s=self._options.timeout_s, what=what))

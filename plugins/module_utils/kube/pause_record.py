@@ -25,15 +25,15 @@ _LABELS = (*OPERANDS, PLUGIN_LABEL)
 
 
 class PauseRecord(NamedTuple):
-    """``labels`` before the pause (None: absent), ``cordoned`` whether the pause did it, ``plugin_uids`` of the plugin pods before."""
+    """``labels`` before the pause (None: absent), ``cordoned`` whether the pause did it, ``plugin_ran`` whether there was a plugin pod."""
 
     labels: dict[str, str | None]
     cordoned: bool
-    plugin_uids: tuple[str, ...]
+    plugin_ran: bool
 
     def annotation(self) -> str:
         """Return the annotation's value."""
-        return json.dumps({"labels": self.labels, "cordoned": self.cordoned, "plugin_uids": list(self.plugin_uids)}, sort_keys=True)
+        return json.dumps(self._asdict(), sort_keys=True)
 
     def paused_labels(self, names: tuple[str, ...] = _LABELS) -> dict[str, str]:
         """Return the labels to set during the pause. A value other than "true" already keeps the operand away and is left alone."""
@@ -42,16 +42,16 @@ class PauseRecord(NamedTuple):
     @property
     def plugin_comes_back(self) -> bool:
         """Whether a plugin pod is to be expected after the pause: there was one before, and its label lets it run."""
-        return bool(self.plugin_uids) and PLUGIN_LABEL in self.paused_labels()
+        return self.plugin_ran and PLUGIN_LABEL in self.paused_labels()
 
 
-def new_record(node: dict[str, Any], plugin_uids: list[str]) -> PauseRecord:
+def new_record(node: dict[str, Any], plugin_ran: bool) -> PauseRecord:
     """Return the record for a Node that is about to be paused. A leftover pause value without a record stands for the operator's "true"."""
     labels = labels_of(node)
     return PauseRecord(
         labels={name: "true" if labels.get(name) == PAUSED else labels.get(name) for name in _LABELS},
         cordoned=not is_cordoned(node),
-        plugin_uids=tuple(plugin_uids),
+        plugin_ran=plugin_ran,
     )
 
 
@@ -62,7 +62,7 @@ def read_record(node: dict[str, Any]) -> PauseRecord | None:
         return None
     try:
         raw = json.loads(text)
-        return PauseRecord({name: raw["labels"][name] for name in _LABELS}, bool(raw["cordoned"]), tuple(raw["plugin_uids"]))
+        return PauseRecord({name: raw["labels"][name] for name in _LABELS}, bool(raw["cordoned"]), bool(raw["plugin_ran"]))
     except (ValueError, KeyError, TypeError) as error:
         why = f"{type(error).__name__}: {error}"
         raise FleetError(finding("PauseRecordUnreadable", node["metadata"]["name"], annotation=ANNOTATION, why=why)) from None
