@@ -11,7 +11,7 @@ from .expected import NVML_ATTRIBUTES
 from .verdict import NOT_JUDGED, RIGHT, WRONG, Row, Verdict
 
 DOCUMENT_VERSION = 1
-_HEADINGS = ("node", "gpu", "layout", "devices published", "verdict")
+_HEADINGS = ("node", "gpu", "layout", "published", "verdict")
 
 
 def document(verdict: Verdict, driver: str, judged_at: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def verdict(fleet: Any) -> Verdict:
 
 def test_table_is_aligned(verdict: Verdict) -> None:
     lines = table(verdict.rows)
-    assert lines[0].split() == ["node", "gpu", "layout", "devices", "published", "verdict"]
+    assert lines[0].split() == ["node", "gpu", "layout", "published", "verdict"]
     columns = {line.index(word) for line, word in zip(lines, ["verdict", "wrong", "right", "right", "not judged"], strict=True)}
     assert len(columns) == 1
 
