@@ -7,6 +7,7 @@ import functools
 import http.client
 import shutil
 import tarfile
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -35,9 +36,17 @@ def site_of(base_url: str) -> str:
 @functools.cache
 def reachable(site: str, timeout_s: float) -> bool:
     """Tell whether the server of ``site`` (scheme and host) answers HTTP within ``timeout_s``. Asked once per server and process."""
-    request = urllib.request.Request(site + "/", method="HEAD")
+    answers: list[bool] = []
+    # in a thread of its own, because no timeout bounds the look-up of the server's name
+    asking = threading.Thread(target=lambda: answers.append(_answers(site, timeout_s)), daemon=True)
+    asking.start()
+    asking.join(timeout_s)
+    return any(answers)
+
+
+def _answers(site: str, timeout_s: float) -> bool:
     try:
-        with urllib.request.urlopen(request, timeout=timeout_s):
+        with urllib.request.urlopen(urllib.request.Request(site + "/", method="HEAD"), timeout=timeout_s):
             return True
     except urllib.error.HTTPError:
         return True

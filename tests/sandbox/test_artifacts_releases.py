@@ -10,6 +10,7 @@ import io
 import socket
 import tarfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -147,6 +148,13 @@ def test_a_server_that_says_nothing_costs_the_short_patience_only() -> None:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         assert not reachable(f"http://127.0.0.1:{silent.getsockname()[1]}", 0.2)
+
+
+def test_a_name_that_is_looked_up_for_long_costs_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *arguments, **options: time.sleep(30))
+    started = time.monotonic()
+    assert not reachable("http://slow.example", 0.2)
+    assert time.monotonic() - started < 5
 
 
 @pytest.mark.parametrize("address", ["", "dl.example.org", "ftp://example.org", "https:///path"])
