@@ -42,20 +42,20 @@ unit: env ## Pure logic and project rules
 	$(PYTEST) tests/unit
 
 .PHONY: sandbox-test
-sandbox-test: env host-tools ## The emulator and the sandbox's own parts
+sandbox-test: env host-packages ## The emulator and the sandbox's own parts
 	$(PYTEST) tests/emulator tests/sandbox
 
 .PHONY: integration
-integration: env host-tools ## Modules, roles and NVIDIA's plugin on a real cluster
+integration: env host-packages ## Modules, roles and NVIDIA's plugin on a real cluster
 	$(PYTEST) tests/integration
 
 .PHONY: molecule
-molecule: env host-tools ## Role scenarios on systemd hosts
-	sh scripts/molecule.sh
+molecule: env host-packages ## Role scenarios on systemd hosts
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/molecule test --all
 
-.PHONY: host-tools
-host-tools: env
-	@$(BIN)/python -m sandbox.artifacts --host-tools
+.PHONY: host-packages
+host-packages: env
+	@$(BIN)/python -m sandbox.artifacts --host-packages
 
 .PHONY: test
 test: lint sanity unit sandbox-test integration molecule ## Everything that CI runs

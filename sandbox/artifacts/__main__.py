@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import ArtifactError, Progress, Settings, ensure, images, node_layer, rootfs
+from . import ArtifactError, Progress, Settings, ensure, images, install_host_packages, node_layer, rootfs
 from .binaries import BINARIES
 
 _WHOLE = {"rootfs": rootfs, "node-layer": node_layer}
@@ -19,9 +19,14 @@ def main(arguments: list[str] | None = None) -> int:
         "names", nargs="*", metavar="NAME", default=[*BINARIES, *_WHOLE, "images"],
         help=f"one of {', '.join([*BINARIES, *_WHOLE, 'images'])}; none means all",
     )
-    names = parser.parse_args(arguments).names
+    parser.add_argument("--host-packages", action="store_true", help="only install the packages that this machine lacks, by apt-get")
+    options = parser.parse_args(arguments)
+    names = options.names
     progress = Progress.to_terminal()
     try:
+        if options.host_packages:
+            install_host_packages(progress)
+            return 0
         settings = Settings.from_environment()
         found = ensure([name for name in names if name not in _WHOLE and name != "images"], settings, progress)
         found |= {name: make(settings, progress) for name, make in _WHOLE.items() if name in names}

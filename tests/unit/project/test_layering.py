@@ -16,7 +16,7 @@ PACKAGE = "ansible_collections.gpufleet.dra.plugins.module_utils"
 # What may be imported, by room; first match wins. Node code is standard library and our own code only.
 PURE_STDLIB = {
     "__future__", "collections", "copy", "dataclasses", "decimal", "enum", "fnmatch", "fractions", "functools", "itertools", "json", "math", "operator", "re",
-    "typing",
+    "typing", "xml",
 }
 IMPURE_FILES = {"mig/converge.py", "mig/lock.py", "mig/journal.py"}
 CLUSTER_CLIENTS = ("kubernetes", "ansible_collections.kubernetes")
