@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, gpufleet.dra contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A sandbox that tests start themselves, driven through its command line as a user does."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+H100 = "h100-80gb-hbm3"
+
+
+class RunningSandbox:
+    """The commands of one sandbox. Commands raise AssertionError with what was said unless they succeed."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self.folder = folder
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run one command and return how it ended."""
+        environment = {key: value for key, value in os.environ.items() if key != "GPUFLEET_SANDBOX"}
+        return subprocess.run(
+            [sys.executable, "-m", "sandbox", "--name", self.name, *arguments],
+            cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False,
+        )
+
+    def run(self, *arguments: str) -> str:
+        """Run one command and return its stdout."""
+        done = self.command(*arguments)
+        assert done.returncode == 0, f"{arguments} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def up(self, document: dict[str, Any]) -> str:
+        """Bring the sandbox up with the spec ``document``; returns its progress lines."""
+        spec = self.folder / "fleet.yml"
+        spec.write_text(yaml.safe_dump(document))
+        done = self.command("up", "--spec", str(spec))
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    def status(self) -> dict[str, Any]:
+        """Return the status document."""
+        document: dict[str, Any] = json.loads(self.run("status", "--json"))
+        return document
+
+    def kubectl(self, *arguments: str) -> dict[str, Any]:
+        """Return the object that a `kubectl get` gives."""
+        document: dict[str, Any] = json.loads(self.run("kubectl", *arguments, "--output=json"))
+        return document

@@ -1,0 +1,165 @@
+# Copyright: (c) 2026, gpufleet.dra contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Real sandboxes of one host: what they leave on the machine, and what they survive."""
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import H100, RunningSandbox
+
+from sandbox import artifacts, machine_state
+from sandbox.control_plane.plane import COMPONENTS
+from sandbox.nodes import record
+from sandbox.processes import PidFile
+from sandbox.state import RunState
+
+pytestmark = [pytest.mark.sandbox_up, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
+
+ONE_NODE: dict[str, Any] = {"nodes": [{"name": "n1", "gpus": [{"model": H100, "count": 2}]}]}
+PLAIN_HOST: dict[str, Any] = {"kubernetes": False, "nodes": [{"name": "p1", "gpus": [{"model": H100}]}, {"name": "p2"}]}
+
+
+@pytest.fixture
+def before() -> machine_state.MachineState:
+    """The machine before a test's sandbox."""
+    return machine_state.take()
+
+
+@pytest.fixture
+def sandbox(before: machine_state.MachineState, tmp_path: Path) -> Iterator[RunningSandbox]:
+    """A sandbox that is not up yet; taken down afterwards whatever happened."""
+    running = RunningSandbox("cleanup-test", tmp_path)
+    running.run("down")
+    yield running
+    running.run("down")
+
+
+def run_state() -> RunState:
+    return RunState(artifacts.cache_folder(), "cleanup-test")
+
+
+def every_process(state: RunState) -> list[PidFile]:
+    """The pid files of all that the sandbox has started on the machine."""
+    return [*map(PidFile, state.pids.glob("*.json")), *(record.load(path.parent).pid_file for path in state.nodes.glob("*/node.json"))]
+
+
+def test_up_and_down_leave_the_machine_as_it_was(before: machine_state.MachineState, sandbox: RunningSandbox) -> None:
+    sandbox.up(ONE_NODE)
+    while_up = machine_state.differences(before, machine_state.take())
+    assert any(line.startswith("links: gfsbx") for line in while_up)
+    assert any(line.startswith("cgroups:") for line in while_up)
+    assert not [line for line in while_up if line.startswith(("sysctls: vm/", "sysctls: kernel/", "places:", "mounts:", "packet_filter:"))]
+    sandbox.run("down")
+    assert machine_state.differences(before, machine_state.take()) == []
+    assert not run_state().root.exists()
+
+
+def test_up_recovers_from_the_death_of_everything(before: machine_state.MachineState, sandbox: RunningSandbox) -> None:
+    sandbox.up(ONE_NODE)
+    sandbox.run("kubectl", "create", "configmap", "kept", "--from-literal=a=b")
+    old_boot = sandbox.kubectl("get", "node", "n1")["status"]["nodeInfo"]["bootID"]
+    processes = [pid_file.running() for pid_file in every_process(run_state())]
+    assert len(processes) == len(COMPONENTS) + 1 and all(processes)
+    for process in processes:
+        assert process is not None
+        process.signal(signal.SIGKILL)
+    for process in processes:
+        assert process is not None and process.wait_gone(10)
+    assert sandbox.status()["running"] is False
+
+    sandbox.up(ONE_NODE)
+    assert sandbox.kubectl("get", "configmap", "kept")["data"] == {"a": "b"}
+    assert sandbox.kubectl("get", "node", "n1")["status"]["nodeInfo"]["bootID"] != old_boot
+    sandbox.run("down")
+    assert machine_state.differences(before, machine_state.take()) == []
+
+
+def test_a_second_up_changes_nothing_and_is_fast(sandbox: RunningSandbox) -> None:
+    sandbox.up(ONE_NODE)
+    pids = [pid_file.read() for pid_file in every_process(run_state())]
+    started = time.monotonic()
+    assert "is up already" in sandbox.up(ONE_NODE)
+    assert time.monotonic() - started < 5
+    assert [pid_file.read() for pid_file in every_process(run_state())] == pids
+
+
+def test_a_component_that_dies_is_named_with_the_end_of_its_log(sandbox: RunningSandbox) -> None:
+    sandbox.up(ONE_NODE)
+    etcd = run_state().root / "etcd"
+    sandbox.run("node", "kill", "n1")
+    for name in reversed(COMPONENTS):
+        PidFile(run_state().pids / f"{name}.json").stop(grace_s=0)
+    for snapshot in (etcd / "member" / "wal").iterdir():
+        snapshot.write_bytes(b"not a write-ahead log")
+    done = sandbox.command("up", "--spec", str(sandbox.folder / "fleet.yml"))
+    assert done.returncode == 1
+    assert "sandbox: etcd has ended. Its log ends with:\n" in done.stderr
+    assert "wal" in done.stderr.partition("Its log ends with:")[2]
+
+
+def test_a_reboot_loses_what_hopper_loses_and_a_power_cut_too(sandbox: RunningSandbox) -> None:
+    sandbox.up(ONE_NODE)
+    for interruption in (["node", "reboot", "n1"], ["node", "kill", "n1"]):
+        sandbox.run("emulator", "n1", "mode", "0", "on")
+        sandbox.run("emulator", "n1", "repartition", "0", "1g.10gb@0")
+        sandbox.run("ssh", "n1", "touch /run/volatile /var/lib/lasting")
+        assert "1g.10gb" in sandbox.run("emulator", "n1", "show")
+        sandbox.run(*interruption)
+        if interruption[1] == "kill":
+            assert [node["running"] for node in sandbox.status()["nodes"]] == [False]
+            sandbox.run("node", "start", "n1")
+        shown = sandbox.run("emulator", "n1", "show")
+        assert "1g.10gb" not in shown and "MIG on" not in shown
+        assert sandbox.run("ssh", "n1", "ls /run/volatile /var/lib/lasting 2>/dev/null || true").split() == ["/var/lib/lasting"]
+        assert sandbox.run("ssh", "n1", "systemctl --failed --no-legend") == ""
+
+
+def test_plain_hosts_have_no_kubernetes_and_run_beside_another_sandbox(
+    before: machine_state.MachineState, sandbox: RunningSandbox, tmp_path: Path
+) -> None:
+    other = RunningSandbox("cleanup-test-2", tmp_path)
+    try:
+        sandbox.up(PLAIN_HOST)
+        other.up(PLAIN_HOST)
+        assert sandbox.status()["index"] != other.status()["index"]
+        for running in (sandbox, other):
+            assert "H100" in running.run("ssh", "p1", "nvidia-smi -L")
+            assert running.run("ssh", "p2", "hostname; systemctl is-active kubelet containerd || true").split() == ["p2", "inactive", "inactive"]
+        identities = {running.run("ssh", name, "cat /etc/machine-id") for running in (sandbox, other) for name in ("p1", "p2")}
+        assert len(identities) == 4
+        assert other.command("kubectl", "get", "nodes").stderr == "sandbox: the sandbox cleanup-test-2 has no Kubernetes.\n"
+    finally:
+        other.run("down")
+    sandbox.run("down")
+    assert machine_state.differences(before, machine_state.take()) == []
+
+
+def test_hosts_cannot_change_the_machine(before: machine_state.MachineState, sandbox: RunningSandbox) -> None:
+    sandbox.up(PLAIN_HOST)
+    for attempt in (
+        "date --set='2030-01-01'",
+        "sysctl --write kernel.panic=77",
+        "sysctl --write vm.swappiness=1",
+        "ping -c1 -W1 9.9.9.9 || ip route get 9.9.9.9",
+    ):
+        done = sandbox.command("ssh", "p1", attempt)
+        assert done.returncode != 0, f"{attempt}: {done.stdout}"
+    assert [line for line in machine_state.differences(before, machine_state.take()) if line.startswith(("sysctls: ker", "sysctls: vm", "the clock"))] == []
+
+
+def test_nodes_come_and_go(sandbox: RunningSandbox) -> None:
+    sandbox.up(ONE_NODE)
+    sandbox.run("node", "add", "n2", "--gpus", "h200-nvl:1")
+    assert {item["metadata"]["name"] for item in sandbox.kubectl("get", "nodes")["items"]} == {"n1", "n2"}
+    assert "H200" in sandbox.run("emulator", "n2", "show")
+    assert sandbox.command("node", "add", "n2").stderr.endswith("sandbox: the sandbox cleanup-test has a node n2 already.\n")
+    sandbox.run("node", "remove", "n2")
+    assert {item["metadata"]["name"] for item in sandbox.kubectl("get", "nodes")["items"]} == {"n1"}
+    assert not (run_state().nodes / "n2").exists()
+    assert "n2" not in (run_state().ssh / "known_hosts").read_text()
