@@ -26,7 +26,10 @@ class ActionModule(NvmlAction):
         try:
             # Finds the file as ansible.builtin.copy does, and decrypts it when it is a vault.
             path = self._loader.get_real_file(self._find_needle("files", name))
-            return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+            if content is not None:
+                return content
+            problem = "it is empty"
         except (AnsibleError, OSError) as error:
             problem = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
         except UnicodeDecodeError:

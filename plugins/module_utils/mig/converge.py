@@ -50,6 +50,10 @@ class StepLog:
         """Note that the step took effect."""
         self.done.append(step)
 
+    def withdraw(self, step: Step) -> None:
+        """Note that a finished step was taken back."""
+        self.done.remove(step)
+
     @property
     def text(self) -> str:
         """Return the finished steps as text for messages."""
@@ -224,9 +228,17 @@ class _GpuWorker:
         except NvmlError as error:
             if error.code == NOT_FOUND:  # already gone
                 return
+            self._restore_compute_instances(step)
             if error.code == IN_USE and not self._journal.done:
                 raise FleetError(finding("InstanceBusy", self._gpu.label, what=step.what, holders="a client that NVML does not list")) from error
             raise FleetError(finding("InstanceDestroyFailed", self._gpu.label, what=step.what, error=str(error), done=self._journal.text)) from error
+
+    def _restore_compute_instances(self, failed: Step) -> None:
+        """Make the compute instances again that were destroyed in a GPU instance which then could not be; they get the UUIDs that they had."""
+        for step in [step for step in self._journal.done if _same_instance(step, failed) and step.action == DESTROY_COMPUTE_INSTANCE]:
+            with suppress(NvmlError):
+                self._make_compute_instance(self._planned_instance(failed), step.compute_slices)
+                self._journal.withdraw(step)
 
     def _planned_instance(self, step: Step) -> Any:
         """Return the handle of the step's GPU instance, or None when it is gone or another one has its id now."""
@@ -287,15 +299,14 @@ class _GpuWorker:
         self._create(step, lambda: self._session.create_gpu_instance(self._device(), _known(step.profile_id), _known(step.start), _known(step.size)))
 
     def _create_compute_instance(self, step: Step) -> None:
-        def act() -> None:
-            instance = self._instance_at(step)
-            fitting = [profile.id for profile in self._session.compute_profiles(instance) if profile.slices == step.compute_slices]
-            if not fitting:
-                raise NvmlError(NOT_SUPPORTED, f"a compute instance of {step.compute_slices} slices")
-            # Two profiles can have the same slices (7_SLICE_NVL, 1_SLICE_REV1); the lower id is the plain one.
-            self._session.create_compute_instance(instance, min(fitting))
+        self._create(step, lambda: self._make_compute_instance(self._instance_at(step), step.compute_slices))
 
-        self._create(step, act)
+    def _make_compute_instance(self, instance: Any, slices: int | None) -> None:
+        fitting = [profile.id for profile in self._session.compute_profiles(instance) if profile.slices == slices]
+        if not fitting:
+            raise NvmlError(NOT_SUPPORTED, f"a compute instance of {slices} slices")
+        # Two profiles can have the same slices (7_SLICE_NVL, 1_SLICE_REV1); the lower id is the plain one.
+        self._session.create_compute_instance(instance, min(fitting))
 
     def _create(self, step: Step, act: Callable[[], Any]) -> None:
         try:
@@ -312,6 +323,10 @@ class _GpuWorker:
                     if facts.start == step.start:
                         return instance
         raise NvmlError(NOT_FOUND, f"{step.profile} at start {step.start}")
+
+
+def _same_instance(one: Step, other: Step) -> bool:
+    return (one.gpu_uuid, one.gpu_instance_id) == (other.gpu_uuid, other.gpu_instance_id)
 
 
 def _known(value: int | None) -> int:

@@ -83,7 +83,7 @@ def _match(spec: dict[str, Any], where: str) -> tuple[Match, bool]:
     keys: list[tuple[str, tuple[str, ...]]] = []
     if devices != "all":
         if not isinstance(devices, list) or not all(isinstance(item, int) for item in devices):
-            hint = f"Give devices: all, or a list of GPU indices such as [{shown(devices)}]" if isinstance(devices, int) else "Give devices: all, or a list of indices"
+            hint = f"Give devices: all, or a list of GPU indices{f' such as [{shown(devices)}]' if isinstance(devices, int) else ''}"
             raise FleetError(finding("InvalidLayout", where, problem=f"devices is {shown(devices)}", allowed=hint))
         keys.append(("index", match_values("index", devices, f"{where}.devices")))
     wanted = spec.get("device-filter")

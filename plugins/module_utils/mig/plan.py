@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..dra.rules import gpu_device_name, mig_device_name
@@ -31,13 +31,14 @@ class GpuPlan:
 
     @property
     def steps(self) -> list[Step]:
-        """Return the steps in order: compute instances go, GPU instances go, the mode, GPU instances come, compute instances come."""
+        """Return the steps in order: what goes, the mode, what comes. One instance after the other, so that a failure leaves at most one half done."""
         gpu = self.gpu
-        steps = [
-            self._step(DESTROY_COMPUTE_INSTANCE, item, compute_instance_id=ci)
-            for item in self.destroyed + self.refilled for ci in item.compute_instance_ids
-        ]
-        steps += [self._step(DESTROY_GPU_INSTANCE, item) for item in self.destroyed]
+        steps = []
+        for item in self.refilled + self.destroyed:
+            for compute_id, slices in zip(item.compute_instance_ids, item.compute_slices):
+                steps.append(replace(self._step(DESTROY_COMPUTE_INSTANCE, item), compute_slices=slices, compute_instance_id=compute_id))
+            if item in self.destroyed:
+                steps.append(self._step(DESTROY_GPU_INSTANCE, item))
         if self.changes_mode:
             steps.append(Step(SET_MODE, gpu.uuid, gpu.label, enable=self.mode_after))
         steps += [self._step(CREATE_COMPUTE_INSTANCE, item) for item in self.refilled]
@@ -47,10 +48,10 @@ class GpuPlan:
                 steps.append(Step(action, gpu.uuid, gpu.label, profile.name, profile.id, placed.start, profile.size, profile.compute_slices))
         return steps
 
-    def _step(self, action: str, item: Instance, compute_instance_id: int | None = None) -> Step:
+    def _step(self, action: str, item: Instance) -> Step:
         profile = self.gpu.profile_by_id(item.profile_id)
         return Step(action, self.gpu.uuid, self.gpu.label, item.profile, item.profile_id, item.start, item.size,
-                    None if profile is None else profile.compute_slices, item.gpu_instance_id, compute_instance_id)
+                    None if profile is None else profile.compute_slices, item.gpu_instance_id)
 
     @property
     def blockers(self) -> list[Process]:
