@@ -17,16 +17,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"gpufleet.dra/sandbox/gpu-operator/internal/api"
+	"gpufleet.dra/sandbox/gpu-operator/internal/fakeapi"
 )
 
-const namespace = "gpu-operator"
+const namespace = fakeapi.Namespace
 
 var request = ctrl.Request{NamespacedName: types.NamespacedName{Name: api.GPUClusterName}}
 
@@ -44,11 +43,7 @@ func (f *fakeRecorder) AnnotatedEventf(_, _ runtime.Object, _ map[string]string,
 }
 
 func gpuCluster(spec map[string]any) *unstructured.Unstructured {
-	object := api.New(api.GPUClusterKind)
-	object.SetName(api.GPUClusterName)
-	object.SetUID("cluster-uid")
-	object.Object["spec"] = spec
-	return object
+	return fakeapi.Named(api.GPUClusterKind, api.GPUClusterName, spec)
 }
 
 func goodSpec() map[string]any {
@@ -58,21 +53,10 @@ func goodSpec() map[string]any {
 }
 
 func reconciler(objects ...client.Object) (*Reconciler, *fakeRecorder) {
-	known := runtime.NewScheme()
-	if err := scheme.AddToScheme(known); err != nil {
-		panic(err)
-	}
-	objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	recorder := &fakeRecorder{}
-	for _, kind := range []struct{ object, list runtime.Object }{
-		{api.New(api.GPUClusterKind), api.NewList(api.GPUClusterKind)},
-		{api.New(api.ClusterPolicyKind), api.NewList(api.ClusterPolicyKind)},
-	} {
-		known.AddKnownTypeWithName(kind.object.GetObjectKind().GroupVersionKind(), kind.object)
-		known.AddKnownTypeWithName(kind.list.GetObjectKind().GroupVersionKind(), kind.list)
-	}
-	server := fake.NewClientBuilder().WithScheme(known).WithObjects(objects...).WithStatusSubresource(api.New(api.GPUClusterKind)).Build()
-	return &Reconciler{Client: server, Recorder: recorder, Namespace: namespace, ValidatorImage: "sandbox.local/gpu-operator:26.7.2"}, recorder
+	return &Reconciler{
+		Client: fakeapi.New(objects...), Recorder: recorder, Namespace: namespace, ValidatorImage: "sandbox.local/gpu-operator:26.7.2",
+	}, recorder
 }
 
 // pass reconciles once and returns state and reason of the condition Error.
@@ -138,9 +122,7 @@ func TestNotReadyWhilePodsAreMissing(t *testing.T) {
 }
 
 func TestRefusedBesideClusterPolicy(t *testing.T) {
-	policy := api.New(api.ClusterPolicyKind)
-	policy.SetName("cluster-policy")
-	r, _ := reconciler(gpuCluster(goodSpec()), policy)
+	r, _ := reconciler(gpuCluster(goodSpec()), fakeapi.Named(api.ClusterPolicyKind, "cluster-policy", nil))
 	if state, reason, _ := pass(t, r); state != api.StateNotReady || reason != api.ReasonPrerequisiteNotMet {
 		t.Errorf("state %s, reason %s", state, reason)
 	}
