@@ -1,7 +1,7 @@
 /* Copyright: (c) 2026, gpufleet.dra contributors
  * GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
  *
- * The few forms of nvidia-smi that scripts rely on: the table, -L, --version, and -r (reset). Everything comes from the
+ * The few forms of nvidia-smi that scripts rely on: the table, -L, -q, --version, and -r (reset). Everything comes from the
  * libnvidia-ml.so.1 that the loader finds.
  */
 #define _GNU_SOURCE
@@ -137,6 +137,38 @@ static int show_table(void)
     return 0;
 }
 
+static const char *enabled(unsigned mode)
+{
+    return mode ? "Enabled" : "Disabled";
+}
+
+static int show_query(void)
+{
+    char text[96] = "";
+    int cuda = 0;
+    CALL("nvmlSystemGetDriverVersion", (char *, unsigned), text, sizeof text);
+    CALL("nvmlSystemGetCudaDriverVersion", (int *), &cuda);
+    printf("\n==============NVSMI LOG==============\n\n%-42s: %s\n%-42s: %d.%d\n\n", "Driver Version", text, "CUDA Version", cuda / 1000,
+           cuda % 1000 / 10);
+    printf("%-42s: %u\n", "Attached GPUs", gpu_count());
+    for (unsigned i = 0; i < gpu_count(); i++) {
+        nvmlPciInfo_t pci = {0};
+        nvmlMemory_t memory = {0};
+        unsigned current = 0, pending = 0, minor = 0;
+        nvmlDevice_t gpu = gpu_at(i);
+        CALL("nvmlDeviceGetPciInfo_v3", (nvmlDevice_t, nvmlPciInfo_t *), gpu, &pci);
+        CALL("nvmlDeviceGetMemoryInfo", (nvmlDevice_t, nvmlMemory_t *), gpu, &memory);
+        CALL("nvmlDeviceGetMinorNumber", (nvmlDevice_t, unsigned *), gpu, &minor);
+        CALL("nvmlDeviceGetMigMode", (nvmlDevice_t, unsigned *, unsigned *), gpu, &current, &pending);
+        printf("GPU %s\n    %-38s: %s\n", pci.busId, "Product Name", text_of("nvmlDeviceGetName", gpu, text));
+        printf("    MIG Mode\n        %-34s: %s\n        %-34s: %s\n", "Current", enabled(current), "Pending", enabled(pending));
+        printf("    %-38s: %s\n", "GPU UUID", text_of("nvmlDeviceGetUUID", gpu, text));
+        printf("    %-38s: %u\n", "Minor Number", minor);
+        printf("    FB Memory Usage\n        %-34s: %llu MiB\n", "Total", memory.total >> 20);
+    }
+    return 0;
+}
+
 /* The GPU that an index, UUID or PCI address names; NULL if none. */
 static nvmlDevice_t find_gpu(const char *id)
 {
@@ -203,7 +235,7 @@ static int reset_all(void)
 
 static int usage(const char *argument)
 {
-    fprintf(stderr, "Invalid combination of input arguments: %s. This is the emulated nvidia-smi: no argument, -L, --version, -r [-i GPU,...].\n",
+    fprintf(stderr, "Invalid combination of input arguments: %s. This is the emulated nvidia-smi: no argument, -L, -q, --version, -r [-i GPU,...].\n",
             argument);
     return EXIT_USAGE;
 }
@@ -216,10 +248,12 @@ static int is(const char *argument, const char *brief, const char *full)
 int main(int count, char **arguments)
 {
     const char *ids = NULL;
-    int list = 0, version = 0, resets = 0;
+    int list = 0, query = 0, version = 0, resets = 0;
     for (int i = 1; i < count; i++) {
         if (is(arguments[i], "-L", "--list-gpus"))
             list = 1;
+        else if (is(arguments[i], "-q", "--query"))
+            query = 1;
         else if (is(arguments[i], "--version", "--version"))
             version = 1;
         else if (is(arguments[i], "-r", "--gpu-reset"))
@@ -235,6 +269,8 @@ int main(int count, char **arguments)
         return show_version();
     if (list)
         return list_gpus();
+    if (query)
+        return show_query();
     if (resets)
         return ids ? reset(ids) : reset_all();
     return show_table();

@@ -1,0 +1,73 @@
+# Copyright: (c) 2026, gpufleet.dra contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A scenario through most of the library under AddressSanitizer and UndefinedBehaviorSanitizer."""
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sandbox.nvml.build import build
+from tests.emulator.conftest import PRELUDE, Machine
+
+SCENARIO = PRELUDE + """
+nvml.nvmlInit()
+for index in range(nvml.nvmlDeviceGetCount()):
+    gpu = device(index)
+    nvml.nvmlDeviceGetName(gpu), nvml.nvmlDeviceGetSerial(gpu), nvml.nvmlDeviceGetPciInfo(gpu), nvml.nvmlDeviceGetMemoryInfo(gpu)
+    nvml.nvmlDeviceGetFieldValues(gpu, [184, 199, 230])
+    nvml.nvmlDeviceSetMigMode(gpu, 1)
+    for enum in range(18):
+        try:
+            info = nvml.nvmlDeviceGetGpuInstanceProfileInfo(gpu, enum, version=2)
+        except nvml.NVMLError:
+            continue
+        made = []
+        while code_of(lambda: made.append(nvml.nvmlDeviceCreateGpuInstance(gpu, info.id))) == 0:
+            for compute in range(9):
+                code_of(nvml.nvmlGpuInstanceGetComputeInstanceProfileInfo, made[-1], compute, 0)
+                code_of(nvml.nvmlGpuInstanceCreateComputeInstance, made[-1], compute)
+        assert nvml.nvmlDeviceGetGpuInstanceRemainingCapacity(gpu, info.id) == 0
+        for slot in range(nvml.nvmlDeviceGetMaxMigDeviceCount(gpu)):
+            try:
+                mig = nvml.nvmlDeviceGetMigDeviceHandleByIndex(gpu, slot)
+            except nvml.NVMLError_NotFound:
+                continue
+            nvml.nvmlDeviceGetName(mig), nvml.nvmlDeviceGetAttributes(mig), nvml.nvmlDeviceGetHandleByUUID(nvml.nvmlDeviceGetUUID(mig))
+        for instance in made:
+            for number in range(8):
+                code_of(lambda: nvml.nvmlComputeInstanceDestroy(nvml.nvmlGpuInstanceGetComputeInstanceById(instance, number)))
+            nvml.nvmlGpuInstanceDestroy(instance)
+            assert code_of(nvml.nvmlGpuInstanceGetInfo, instance) == 6
+    events = nvml.nvmlEventSetCreate()
+    assert code_of(nvml.nvmlEventSetWait, events, 1) == 10
+    nvml.nvmlEventSetFree(events)
+nvml.nvmlShutdown()
+print("done")
+"""
+
+
+@pytest.fixture(scope="module")
+def sanitized_folder() -> Path:
+    return build(asan=True)
+
+
+def test_no_memory_error(nvml_machine: Callable[..., Machine], sanitized_folder: Path) -> None:
+    machine = nvml_machine("h100-80gb-hbm3", "a100-80gb-pcie", "rtx-pro-6000-server")
+    machine.ctl("boot")
+    runtime = [
+        subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+        for name in ("libasan.so", "libubsan.so")
+    ]
+    done = machine.run(
+        [sys.executable, "-c", SCENARIO],
+        LD_LIBRARY_PATH=str(sanitized_folder),
+        LD_PRELOAD=" ".join(runtime),
+        ASAN_OPTIONS="detect_leaks=0:halt_on_error=1",
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout == "done\n"
+    assert "runtime error" not in done.stderr
