@@ -45,7 +45,8 @@ def supervise(host: HostRecord) -> int:
     """Boot the host until it powers off or fails. Returns nspawn's last exit status."""
     mount_root(host)
     while True:
-        host.boot_id.unlink(missing_ok=True)
+        # through the mount: a file taken from the upper layer behind its back would live on in the overlay
+        (host.root / host.boot_id.relative_to(host.upper)).unlink(missing_ok=True)
         if host.cgroups:
             cgroups.remove(host.cgroups)
             cgroups.make_v1(host.cgroups)
