@@ -17,8 +17,12 @@ from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import FleetE
 
 _PACKAGE = "nvidia-ml-py"
 _FILE = "pynvml.py"
-# What Python and ansible-core print when the node's Python is older than this collection supports.
-_OLD_PYTHON = re.compile(r"future feature annotations is not defined|requires a minimum of Python[^.]*\.\d+[^.]*\.(?: Current version: (?P<found>[\d.]+\d))?")
+# What is printed when the node's Python is too old: by ansible-core, by Python 3.6 for our code, by Python 2 for Ansible's own wrapper.
+_OLD_PYTHON = re.compile(
+    r"requires (?:a minimum of )?Python .*?Current version: (?P<found>[0-9.]*[0-9])"
+    r"|future feature annotations is not defined"
+    r"|AnsiballZ_[^\n]*\n[^\n]*\n[^\n]*\n\s*SyntaxError"
+)
 
 
 class NvmlAction(ActionBase):
