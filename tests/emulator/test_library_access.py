@@ -168,6 +168,8 @@ def test_capability_files_follow_the_instances(machine: Machine) -> None:
         nvml.nvmlGpuInstanceDestroy(two)
     """)
     assert files(1) == {"gi1": minor(1, 1)}
+    machine.python("nvml.nvmlGpuInstanceCreateComputeInstance(nvml.nvmlDeviceCreateGpuInstance(device(0), 9), 2)")
+    assert files(1) == {"gi1": minor(1, 1), "gi2": minor(1, 2), "gi2/ci0": minor(1, 2, 0)}
     machine.ctl("reset", "0")
     assert files(1) == {}
     assert sorted(path.name for path in (capabilities / "gpu1" / "mig").iterdir()) == []
