@@ -24,6 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     os.umask(0o022)
     try:
+        if os.geteuid() != 0:
+            raise SandboxError("it makes namespaces, cgroups and network links: run it as root.")
         settings = artifacts.Settings.from_environment()
         state = RunState(settings.cache, options.name)
         result: int = options.run(Sandbox(state, settings, artifacts.Progress.to_terminal()), options)
@@ -50,9 +52,9 @@ def _parser() -> argparse.ArgumentParser:
     status.add_argument("--json", action="store_true", help="as JSON")
     status.set_defaults(run=_status)
 
-    logs = commands.add_parser("logs", help="show the end of the logs of one component or node")
-    logs.add_argument("of", metavar="COMPONENT|NODE")
-    logs.add_argument("--lines", type=int, default=50, help="how many lines of each log (default: %(default)s)")
+    logs = commands.add_parser("logs", help="show the end of logs")
+    logs.add_argument("of", metavar="COMPONENT|NODE", nargs="?", help="whose (default: all)")
+    logs.add_argument("--lines", type=int, default=20, help="how many lines of each log (default: %(default)s)")
     logs.set_defaults(run=_logs)
 
     hosts = commands.add_parser("inventory", help="print the hosts as an Ansible inventory script does")
@@ -118,7 +120,8 @@ def _status(sandbox: Sandbox, options: argparse.Namespace) -> int:
 
 
 def _logs(sandbox: Sandbox, options: argparse.Namespace) -> int:
-    print(report.log_text(sandbox.state, options.of, options.lines))
+    for name in [options.of] if options.of else report.log_names(sandbox.state):
+        print(report.log_text(sandbox.state, name, options.lines))
     return 0
 
 

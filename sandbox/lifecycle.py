@@ -12,6 +12,7 @@ from typing import Any
 from . import artifacts, leftovers, network, spec
 from .control_plane.plane import BINARIES, ControlPlane
 from .errors import SandboxError
+from .nodes import models
 from .nodes.hosts import Hosts
 from .nodes.record import HostRecord
 from .state import RunState
@@ -53,7 +54,7 @@ class Sandbox:
             if not self.state.exists:
                 self._create(fleet)
             record = self.state.read()
-            self._check_same(record, fleet)
+            self._check_fits(record, fleet)
             if self._all_up(fleet):
                 self.progress.note(f"sandbox {self.state.name} is up already")
                 return
@@ -88,6 +89,7 @@ class Sandbox:
         """Add one node to the running sandbox and wait until it is up."""
         with self.state.locked():
             record = self.state.read()
+            models.check([node], Path(record["layer"]))
             hosts = self.hosts()
             if any(host.name == node.name for host in hosts.all()):
                 raise SandboxError(f"the sandbox {self.state.name} has a node {node.name} already.")
@@ -112,20 +114,19 @@ class Sandbox:
             problems.append(f"Packages are missing on this machine: apt-get install {' '.join(missing)}.")
         if problems:
             raise SandboxError(" ".join(problems))
+        layer = artifacts.node_layer(self.settings, self.progress)
+        models.check(fleet.nodes, layer)
         programs = artifacts.ensure(BINARIES, self.settings, self.progress) if fleet.kubernetes else {}
         record = {
             "kubernetes": fleet.kubernetes,
             "kubernetes_version": self.settings.kubernetes_version if fleet.kubernetes else None,
             "programs": {name: str(path) for name, path in programs.items()},
             "rootfs": str(artifacts.rootfs(self.settings, self.progress)),
-            "layer": str(artifacts.node_layer(self.settings, self.progress)),
+            "layer": str(layer),
         }
         self.state.create(record)
 
     def _start(self, record: dict[str, Any], fleet: spec.FleetSpec) -> None:
-        for path in (record["rootfs"], record["layer"], *record["programs"].values()):
-            if not Path(path).exists():
-                raise SandboxError(f"{path}, which the sandbox {self.state.name} was made from, is gone: take the sandbox down and up again.")
         network.ensure_bridge(self.state.addresses)
         plane = self.plane()
         hosts = Hosts(self.state, plane)
@@ -157,10 +158,14 @@ class Sandbox:
             return False
         return (plane is None or plane.running()) and all(hosts.ready(host) for host in records.values())
 
-    def _check_same(self, record: dict[str, Any], fleet: spec.FleetSpec) -> None:
+    def _check_fits(self, record: dict[str, Any], fleet: spec.FleetSpec) -> None:
         if record["kubernetes"] != fleet.kubernetes:
             wanted = "with" if fleet.kubernetes else "without"
             raise SandboxError(f"the sandbox {self.state.name} exists, and not {wanted} Kubernetes: take it down first, or choose another --name.")
+        for path in (record["rootfs"], record["layer"], *record["programs"].values()):
+            if not Path(path).exists():
+                raise SandboxError(f"{path}, which the sandbox {self.state.name} was made from, is gone: take the sandbox down and up again.")
+        models.check(fleet.nodes, Path(record["layer"]))
         existing = {host.name: host for host in self.hosts().all()}
         for node in fleet.nodes:
             if node.name in existing and existing[node.name].spec != node.as_dict():

@@ -57,16 +57,21 @@ def status_text(document: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def log_names(state: RunState) -> list[str]:
+    """Return what has logs: components and nodes."""
+    plane = ControlPlane(state) if state.read()["kubernetes"] else None
+    return [*(COMPONENTS if plane else ()), *(host.name for host in Hosts(state, plane).all())]
+
+
 def log_text(state: RunState, name: str, lines: int) -> str:
-    """Return the end of one component's or node's logs. Raises SandboxError for an unknown name."""
+    """Return the end of one component's or node's logs, each under a heading. Raises SandboxError for an unknown name."""
+    known = log_names(state)
+    if name not in known:
+        raise SandboxError(f"there is no log of {name}; there are logs of {', '.join(known)}.")
     plane = ControlPlane(state) if state.read()["kubernetes"] else None
     if plane is not None and name in COMPONENTS:
-        return processes.tail(plane.log(name), lines)
+        return f"== {name}\n{processes.tail(plane.log(name), lines)}"
     hosts = Hosts(state, plane)
-    names = [host.name for host in hosts.all()]
-    if name not in names:
-        known = ", ".join([*(COMPONENTS if plane else ()), *names])
-        raise SandboxError(f"there is no log of {name}; there are logs of {known}.")
     host = hosts.get(name)
     parts = {"supervisor": processes.tail(host.supervisor_log, lines), "console": processes.tail(host.console, lines)}
     parts.update({unit: hosts.journal(host, unit, lines) for unit in _UNITS})

@@ -43,30 +43,33 @@ def v1_groups(sandbox: str, host: str) -> list[Path]:
     ]
 
 
-def make_v1(groups: Iterable[Path]) -> None:
-    """Make the groups with their parents; cpuset groups start empty and are filled from above."""
-    for group in groups:
-        group.mkdir(parents=True, exist_ok=True)
-        for folder in (group.parent, group):
-            for setting in ("cpuset.cpus", "cpuset.mems"):
-                if (folder / setting).exists() and not (folder / setting).read_text().strip():
-                    (folder / setting).write_text((folder.parent / setting).read_text())
-
-
 def enter_v2_leaf() -> None:
     """Move the calling process from its delegated scope into the scope's leaf ``supervisor``."""
-    scope = Path(f"{ROOT}{own_groups(Path('/proc/self/cgroup').read_text())['unified']}")
+    scope = _own_v2_group()
     (scope / "supervisor").mkdir(exist_ok=True)
     enter([scope / "supervisor"])
 
 
-def make_v2() -> list[Path]:
-    """Make the host's group beside the supervisor's leaf, with every delegated controller, and return it."""
-    leaf = Path(f"{ROOT}{own_groups(Path('/proc/self/cgroup').read_text())['unified']}")
-    controllers = (leaf.parent / "cgroup.controllers").read_text().split()
-    (leaf.parent / "cgroup.subtree_control").write_text(" ".join(f"+{controller}" for controller in controllers))
-    (leaf.parent / "host").mkdir(exist_ok=True)
-    return [leaf.parent / "host"]
+def v2_groups() -> list[Path]:
+    """Return the host's group as a supervisor sees it that :func:`enter_v2_leaf` has put into its leaf."""
+    return [_own_v2_group().parent / "host"]
+
+
+def make(groups: Iterable[Path]) -> None:
+    """Make the groups with their parents.
+
+    v1's cpuset groups start empty and are filled from above. A v2 group is given every controller that its parent has.
+    """
+    for group in groups:
+        group.mkdir(parents=True, exist_ok=True)
+        if is_v2():
+            controllers = (group.parent / "cgroup.controllers").read_text().split()
+            (group.parent / "cgroup.subtree_control").write_text(" ".join(f"+{controller}" for controller in controllers))
+            continue
+        for folder in (group.parent, group):
+            for setting in (folder / "cpuset.cpus", folder / "cpuset.mems"):
+                if setting.exists() and not setting.read_text().strip():
+                    setting.write_text((folder.parent / setting.name).read_text())
 
 
 def enter(groups: Iterable[Path]) -> None:
@@ -102,6 +105,10 @@ def remove(groups: Sequence[Path], with_parent: bool = False) -> list[Path]:
         for group in groups:
             _rmdir(group.parent)
     return left
+
+
+def _own_v2_group() -> Path:
+    return Path(f"{ROOT}{own_groups(Path('/proc/self/cgroup').read_text())['unified']}")
 
 
 def _removed(group: Path) -> bool:

@@ -119,6 +119,8 @@ class Hosts:
         Raises SandboxError naming the first host that does not get there, with the end of the log that tells why.
         """
         hosts = list(hosts)
+        if self.plane is not None:
+            self.plane.check_alive()
         with ThreadPoolExecutor(max_workers=max(1, len(hosts))) as pool:
             for waiting in [pool.submit(self._wait_host, host) for host in hosts]:
                 waiting.result()
@@ -135,6 +137,8 @@ class Hosts:
 
     def reboot(self, host: HostRecord) -> None:
         """Let the host reboot itself, as `systemctl reboot` on it does, and wait until it is up again."""
+        if host.pid_file.running() is None:
+            raise SandboxError(f"the node {host.name} is off; start it first.")
         before = host.boot_id.read_text()
         self.access.run(host.address, ["systemctl", "reboot"])
 

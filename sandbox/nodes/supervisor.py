@@ -44,15 +44,12 @@ def mount_root(host: HostRecord) -> None:
 def supervise(host: HostRecord) -> int:
     """Boot the host until it powers off or fails. Returns nspawn's last exit status."""
     mount_root(host)
+    groups = list(host.cgroups) or cgroups.v2_groups()
     while True:
         # through the mount: a file taken from the upper layer behind its back would live on in the overlay
         (host.root / host.boot_id.relative_to(host.upper)).unlink(missing_ok=True)
-        if host.cgroups:
-            cgroups.remove(host.cgroups)
-            cgroups.make_v1(host.cgroups)
-            groups = list(host.cgroups)
-        else:
-            groups = cgroups.make_v2()
+        cgroups.remove(groups)  # of the last boot, with all that kubelet made in them
+        cgroups.make(groups)
         _log("boot")
         started = time.monotonic()
         status = boot(host, groups)
