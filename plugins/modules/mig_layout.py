@@ -261,7 +261,7 @@ def main() -> None:
         policy = Policy(
             unlisted=params["unlisted"],
             wait_s=params["timeout"] if params["on_busy"] == "wait" else 0,
-            reset=partial(reset_gpu, driver_root=params["driver_root"]) if params["allow_reset"] else None,
+            reset=partial(reset_gpu, driver_root=params["driver_root"], run=module.run_command) if params["allow_reset"] else None,
         )
         lock = nullcontext() if module.check_mode else node_lock(params["state_dir"], policy.wait_s)
         with lock, NvmlSession(params["driver_root"], params["pynvml_path"]) as session:

@@ -72,7 +72,7 @@ def _intended(intent: str, gpu: Gpu, where: str) -> list[Profile]:
         if slices not in _BALANCED:
             raise FleetError(finding("InvalidLayout", where, problem=f"balanced has no meaning for {gpu.label} with {slices} compute slices",
                                      allowed="Name the profiles and counts"))
-        return [gpu.profile_named(name, where) for name, count in _BALANCED[slices] for _ in range(count)]
+        return [gpu.profile_named(name, where) for name, count in _BALANCED[slices] for _number in range(count)]
     profile = gpu.profile_named(intent[len("all-"):], where)
     return [profile] * most_that_fit(profile)
 
