@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -146,6 +149,23 @@ def test_real_device_nodes(machine: Machine, tmp_path: Path) -> None:
     assert stat.S_IMODE(names["nvidia-caps/nvidia-cap1"].stat().st_mode) == 0o400
     machine.ctl("repartition", "0", "1g.10gb")
     assert machine.python(LOOK, NVML_EMULATOR_DEV=str(dev))["set_mode"] == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+def test_user_without_privilege_reads_only(emulator_folder: Path) -> None:
+    """The state is mapped read-only then; a real user id, not NVML_EMULATOR_UID."""
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        shutil.copytree(emulator_folder, f"{place}/driver", symlinks=True)
+        env = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": f"{place}/driver", "NVML_EMULATOR_DIR": f"{place}/state"}
+        subprocess.run([f"{place}/driver/nvmlctl", "create", "--gpu", "h100-80gb-hbm3"], env=env, check=True)
+
+        def smi(*arguments: str) -> subprocess.CompletedProcess[str]:
+            return subprocess.run([f"{place}/driver/nvidia-smi", *arguments], env=env, user=65534, capture_output=True, text=True)
+
+        assert smi("-L").stdout.startswith("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-")
+        refused = smi("-r")
+        assert (refused.returncode, refused.stdout) == (4, "Resetting GPU 00000000:19:00.0 requires root.\n")
 
 
 def test_capability_files_follow_the_instances(machine: Machine) -> None:

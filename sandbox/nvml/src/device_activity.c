@@ -5,6 +5,7 @@
  */
 #include "call.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -113,7 +114,8 @@ NVML_EXPORT nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t
     if (rc != NVML_SUCCESS)
         return rc;
     struct timespec pause = {.tv_sec = timeout_ms / 1000, .tv_nsec = (long)(timeout_ms % 1000) * 1000000};
-    nanosleep(&pause, NULL);
+    while (nanosleep(&pause, &pause) != 0 && errno == EINTR) {
+    }
     return NVML_ERROR_TIMEOUT;
 }
 
