@@ -358,7 +358,7 @@ REASONS = _rows(
     ),
     Reason(
         "ClaimsInUse", ERROR,
-        "{count} resource claims hold devices of this node: {claims}",
+        "resource claims hold devices of this node: {claims}",
         "Delete the pods that use them, or drain the node, then run again.",
     ),
     Reason(

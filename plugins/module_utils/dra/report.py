@@ -11,7 +11,7 @@ from .expected import NVML_ATTRIBUTES
 from .verdict import NOT_JUDGED, RIGHT, WRONG, Row, Verdict
 
 DOCUMENT_VERSION = 1
-_HEADINGS = ("node", "gpu", "layout", "published", "verdict")
+_HEADINGS = ("node", "gpu", "layout", "devices published", "verdict")
 
 
 def document(verdict: Verdict, driver: str, judged_at: str) -> dict[str, Any]:
@@ -36,12 +36,13 @@ def document(verdict: Verdict, driver: str, judged_at: str) -> dict[str, Any]:
 def summary(verdict: Verdict) -> str:
     """Return one sentence: how many GPUs of how many nodes are right, wrong and not judged."""
     counts = _counts(verdict)
-    text = f"{counts['gpus_right']} of {counts['gpus']} GPUs on {counts['nodes']} nodes publish exactly what NVML reports"
+    whole = f"{counts['gpus_right']} of {_number(counts['gpus'], 'GPU')} on {_number(counts['nodes'], 'node')}"
+    parts = [f"{whole} published exactly as NVML reports"]
     if counts["errors"]:
-        text += f", {counts['errors']} errors were found"
+        parts.append(_number(counts["errors"], "error"))
     if counts["not_judged"]:
-        text += f", {counts['not_judged']} hosts were not judged"
-    return text
+        parts.append(f"{_number(counts['not_judged'], 'host')} not judged")
+    return ", ".join(parts)
 
 
 def table(rows: list[Row]) -> list[str]:
@@ -65,6 +66,10 @@ def junit(verdict: Verdict) -> str:
         _finish_suite(ElementTree.SubElement(root, "testsuite", name="fleet"), [(item.subject, [item]) for item in general])
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _counts(verdict: Verdict) -> dict[str, int]:

@@ -114,7 +114,7 @@ class NodePause:
         if claims:
             details = {"claims": [claim.as_dict() for claim in claims]}
             texts = "; ".join(claim.text() for claim in claims)
-            raise FleetError(finding("ClaimsInUse", self._options.node, details, count=len(claims), claims=texts))
+            raise FleetError(finding("ClaimsInUse", self._options.node, details, claims=texts))
 
     def _set_labels(self, labels: Mapping[str, str | None]) -> None:
         """Set labels that differ; None removes one."""

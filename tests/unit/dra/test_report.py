@@ -25,13 +25,13 @@ def verdict(fleet: Any) -> Verdict:
 
 def test_table_is_aligned(verdict: Verdict) -> None:
     lines = table(verdict.rows)
-    assert lines[0].split() == ["node", "gpu", "layout", "published", "verdict"]
+    assert lines[0].split() == ["node", "gpu", "layout", "devices", "published", "verdict"]
     columns = {line.index(word) for line, word in zip(lines, ["verdict", "wrong", "right", "right", "not judged"], strict=True)}
     assert len(columns) == 1
 
 
 def test_summary_counts(verdict: Verdict) -> None:
-    text = "2 of 3 GPUs on 2 nodes publish exactly what NVML reports, 1 errors were found, 1 hosts were not judged"
+    text = "2 of 3 GPUs on 2 nodes published exactly as NVML reports, 1 error, 1 host not judged"
     assert summary(verdict) == text
 
 

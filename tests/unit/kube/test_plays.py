@@ -111,7 +111,7 @@ def test_right(play: Play) -> None:
     assert (document["verdict"], document["counts"]["gpus_right"], document["findings"]) == ("right", 2, [])
     assert {row["node"] for row in document["gpus"]} == {"n1", "n2-node"}
     assert (play.report / "junit.xml").read_text().startswith("<?xml")
-    assert "2 of 2 GPUs on 2 nodes publish exactly what NVML reports" in output
+    assert "2 of 2 GPUs on 2 nodes published exactly as NVML reports" in output
 
 
 def test_wrong_fails_with_a_sentence_per_error(play: Play) -> None:
