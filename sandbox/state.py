@@ -63,6 +63,10 @@ class Addresses:
         """Address of the host in this slot."""
         return f"10.91.{self.index}.{FIRST_HOST + slot}"
 
+    def mac(self, slot: int) -> str:
+        """Hardware address of that host, the same at every boot: the machine's neighbour table stays right over a reboot."""
+        return f"02:5b:{self.index:02x}:00:00:{slot:02x}"
+
     def veth(self, slot: int) -> str:
         """Name of the machine's end of that host's link."""
         return f"gfsbx{self.index}n{slot}"

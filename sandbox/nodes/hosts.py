@@ -156,6 +156,7 @@ class Hosts:
             folder=self.state.nodes / spec.name,
             slot=slot,
             address=addresses.host(slot),
+            mac=addresses.mac(slot),
             gateway=addresses.gateway,
             prefix_length=addresses.prefix_length,
             service_network=components.SERVICE_NETWORK if self.plane else "",

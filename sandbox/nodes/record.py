@@ -21,6 +21,7 @@ class HostRecord:
     folder: Path
     slot: int
     address: str
+    mac: str
     gateway: str
     prefix_length: int
     service_network: str  # routed to the gateway; empty on a host without Kubernetes

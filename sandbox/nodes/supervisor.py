@@ -106,7 +106,7 @@ def _become_nspawn(host: HostRecord, groups: list[Path], entered: int, link_made
 def _make_link(host: HostRecord, child: int) -> None:
     # the last boot's network namespace dies late and would keep the name
     subprocess.run(["ip", "link", "delete", host.veth], check=False, stderr=subprocess.DEVNULL)
-    _run("ip", "link", "add", host.veth, "type", "veth", "peer", "name", "eth0", "netns", str(child))
+    _run("ip", "link", "add", host.veth, "type", "veth", "peer", "name", "eth0", "address", host.mac, "netns", str(child))
     _run("ip", "link", "set", host.veth, "master", host.bridge, "up")
 
 
