@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -108,7 +109,7 @@ class Sandbox:
             self._boot(hosts, [host])
 
     def _create(self, fleet: spec.FleetSpec) -> None:
-        problems = artifacts.check_requirements(self.settings)
+        problems = [*artifacts.check_requirements(self.settings), *cache_problems(self.settings.cache)]
         missing = artifacts.missing_host_packages()
         if missing:
             problems.append(f"Packages are missing on this machine: apt-get install {' '.join(missing)}.")
@@ -177,3 +178,13 @@ class Sandbox:
             link = self.state.bin / tool
             link.unlink(missing_ok=True)
             link.symlink_to(record["programs"][tool])
+
+
+def cache_problems(cache: Path) -> list[str]:
+    """Return a sentence when hosts cannot have their layers below ``cache``, for overlay on overlay does not work."""
+    cache.mkdir(parents=True, exist_ok=True)
+    command = ["findmnt", "--noheadings", "--output=FSTYPE", f"--target={cache}"]
+    kind = subprocess.run(command, check=False, capture_output=True, text=True).stdout.strip()
+    if kind != "overlay":
+        return []
+    return [f"{cache} lies on an overlay file system, as inside a container image: let GPUFLEET_SANDBOX_CACHE name a folder on a plain one."]

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sandbox import cli, inventory, spec
+from sandbox import cli, inventory, lifecycle, spec
 from sandbox.artifacts import Settings
 from sandbox.errors import SandboxError
 from sandbox.nodes.hosts import Hosts
@@ -97,6 +98,14 @@ def test_status_and_down_of_a_sandbox_that_does_not_exist(tmp_path: Path, monkey
     assert cli.main(["--name", "absent", "status", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"name": "absent", "exists": False, "running": False}
     assert cli.main(["--name", "absent", "down"]) == 0
+
+
+def test_a_cache_on_an_overlay_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lifecycle.cache_problems(tmp_path / "plain") == []
+    told = subprocess.CompletedProcess([], 0, "overlay\n", "")
+    monkeypatch.setattr(lifecycle.subprocess, "run", lambda *_, **__: told)
+    (problem,) = lifecycle.cache_problems(tmp_path)
+    assert problem.startswith(f"{tmp_path} lies on an overlay file system")
 
 
 def test_the_inventory_holds_connection_variables_only(tmp_path: Path) -> None:

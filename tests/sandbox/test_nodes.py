@@ -16,6 +16,7 @@ from sandbox.control_plane.plane import ControlPlane
 from sandbox.errors import SandboxError
 from sandbox.leftovers import mounts_below
 from sandbox.nodes import cgroups, prepare, record, supervisor
+from sandbox.nodes import hosts as hosts_module
 from sandbox.nodes.hosts import Hosts, node_not_ready
 from sandbox.nodes.ssh import SshAccess
 from sandbox.state import Addresses, RunState
@@ -189,6 +190,37 @@ def test_empty_cpuset_groups_are_filled_from_above(tmp_path: Path, monkeypatch: 
         (folder / "cpuset.cpus").write_text(cpus)
     cgroups.make([group])
     assert (group / "cpuset.cpus").read_text() == "0-3\n"
+
+
+def test_a_v2_host_gets_all_controllers_of_its_scope(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroups, "ROOT", tmp_path)
+    (tmp_path / "cgroup.controllers").write_text("cpu memory pids\n")
+    scope = tmp_path / "gpufleet-a-n1.scope"
+    (scope / "supervisor").mkdir(parents=True)
+    (scope / "cgroup.controllers").write_text("memory pids\n")
+    monkeypatch.setattr(cgroups, "_own_v2_group", lambda: scope / "supervisor")
+    groups = cgroups.v2_groups()
+    assert groups == [scope / "host"]
+    cgroups.make(groups)
+    assert (scope / "host").is_dir()
+    assert (scope / "cgroup.subtree_control").read_text() == "+memory +pids"
+
+
+def test_a_v2_host_is_a_delegated_scope(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroups, "is_v2", lambda: True)
+    hosts = new_hosts(tmp_path)
+    (host,) = hosts.create([GPU_NODE], Path("/rootfs"), Path("/layer"))
+    assert (host.cgroups, host.scope) == ((), "gpufleet-box-n1.scope")
+    assert host.groups() == (Path("/sys/fs/cgroup/system.slice/gpufleet-box-n1.scope"),)
+    assert "cgroupDriver: systemd" in read(host, "etc/kubernetes/kubelet.yaml")
+    assert "SystemdCgroup = true" in read(host, "etc/containerd/config.toml")
+    started: list[list[str]] = []
+    monkeypatch.setattr(hosts_module.processes, "start", lambda command, *_: started.append(command))
+    monkeypatch.setattr(hosts_module.subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 0))
+    monkeypatch.setattr(hosts_module.network, "delete_link", lambda name: None)
+    hosts.start(host)
+    assert started[0][:4] == ["systemd-run", "--scope", "--quiet", "--collect"]
+    assert "--property=Delegate=yes" in started[0]
 
 
 def test_removing_cgroups_reports_what_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
