@@ -147,7 +147,7 @@ def test_a_digest_is_written_as_a_digest(helm: Path) -> None:
 def test_operator_may_grant_what_the_plugin_gets(helm: Path) -> None:
     """An API server lets nobody create a ClusterRole with permissions that they do not hold."""
     held = _permissions(_only(_render(helm), "ClusterRole", "gpu-operator")["rules"])
-    source = CHART.parent / "reconciler" / "internal" / "operands" / "manifests" / "dra-driver-rbac.yaml"
+    source = CHART.parent / "reconciler" / "internal" / "operands" / "manifests" / "dra-driver-rbac.yaml.tmpl"
     documents = yaml.safe_load_all(source.read_text().replace("{{ .Namespace }}", "gpu-operator"))
     (role,) = [document for document in documents if document["kind"] == "ClusterRole"]
     assert _permissions(role["rules"]) <= held

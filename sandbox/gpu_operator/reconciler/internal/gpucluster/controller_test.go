@@ -111,12 +111,15 @@ func TestNotReadyWhilePodsAreMissing(t *testing.T) {
 	r, _ := reconciler(gpuCluster(goodSpec()))
 	pass(t, r)
 	subject := plugin(t, r)
-	subject.Status = appsv1.DaemonSetStatus{DesiredNumberScheduled: 2, NumberAvailable: 1, UpdatedNumberScheduled: 2, ObservedGeneration: subject.Generation}
+	subject.Status = appsv1.DaemonSetStatus{
+		ObservedGeneration: subject.Generation, DesiredNumberScheduled: 2, NumberAvailable: 1, UpdatedNumberScheduled: 2,
+	}
 	if err := r.Client.Status().Update(context.Background(), subject); err != nil {
 		t.Fatal(err)
 	}
 	state, reason, message := pass(t, r)
-	if state != api.StateNotReady || reason != api.ReasonOperandNotReady || !strings.HasPrefix(message, "state-dra-driver: DaemonSet nvidia-dra-driver-kubelet-plugin") {
+	if state != api.StateNotReady || reason != api.ReasonOperandNotReady ||
+		!strings.HasPrefix(message, "state-dra-driver: DaemonSet nvidia-dra-driver-kubelet-plugin") {
 		t.Errorf("state %s, reason %s, message %s", state, reason, message)
 	}
 }
@@ -126,7 +129,8 @@ func TestRefusedBesideClusterPolicy(t *testing.T) {
 	if state, reason, _ := pass(t, r); state != api.StateNotReady || reason != api.ReasonPrerequisiteNotMet {
 		t.Errorf("state %s, reason %s", state, reason)
 	}
-	if err := r.Client.Get(context.Background(), types.NamespacedName{Name: "gpu.nvidia.com"}, &resourcev1.DeviceClass{}); !apierrors.IsNotFound(err) {
+	class := types.NamespacedName{Name: "gpu.nvidia.com"}
+	if err := r.Client.Get(context.Background(), class, &resourcev1.DeviceClass{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a DeviceClass was made: %v", err)
 	}
 }
@@ -181,7 +185,8 @@ func TestEditedDaemonSetSurvivesUntilTheSpecificationChanges(t *testing.T) {
 	}
 	pass(t, r)
 	after := plugin(t, r)
-	if after.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] != "" || !strings.HasSuffix(after.Spec.Template.Spec.Containers[0].Image, ":v0.5.1") {
+	if after.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] != "" ||
+		!strings.HasSuffix(after.Spec.Template.Spec.Containers[0].Image, ":v0.5.1") {
 		t.Errorf("the new specification was not applied: %+v", after.Spec.Template)
 	}
 }

@@ -35,8 +35,8 @@ var deployLabels = []string{
 	deployPrefix + "dcgm-exporter-dra",
 }
 
-// retiredOperands name the deploy labels (a star ends a prefix) of the ClusterPolicy path, which the operator deletes on each pass.
-// vgpu-manager is not among them, and `operands` is neither read nor removed.
+// retiredOperands have the deploy labels of the ClusterPolicy path, which the operator deletes on each pass; a star
+// stands for any ending. vgpu-manager is not among them, and `operands` is neither read nor removed.
 var retiredOperands = []string{
 	"gpu-feature-discovery", "container-toolkit", "device-plugin", "dcgm", "dcgm-exporter", "node-status-exporter",
 	"operator-validator", "client", "sandbox*", "vfio-manager", "kata*", "cc-manager", "vgpu-device-manager",

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io/fs"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -90,25 +91,27 @@ func TestEveryManifestIsUsedAndKnownToKubernetes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
-		if !slices.Contains(used, entry.Name()) {
+		if !slices.Contains(used, strings.TrimSuffix(entry.Name(), extension)) {
 			t.Errorf("manifest %s belongs to no state", entry.Name())
 		}
 	}
 }
 
 func TestPluginPod(t *testing.T) {
-	plugin := daemonSet(t, "dra-driver-daemonset.yaml", values(t, func(spec *api.GPUClusterSpec) {
+	plugin := daemonSet(t, "dra-driver-daemonset", values(t, func(spec *api.GPUClusterSpec) {
 		spec.DRADriver.FeatureGates = map[string]bool{"TimeSlicingSettings": true, "DynamicMIG": false}
 		spec.DRADriver.GPUs.KubeletPlugin.Env = []api.EnvVar{{Name: "CONSUMABLE_SHARES", Value: "memory"}}
 		spec.HostPaths.KubeletRootDir = "/data/kubelet"
 		spec.Daemonsets.Labels = map[string]string{"app": "mine", "app.kubernetes.io/part-of": "mine", "team": "ml"}
 	}))
 	labels := plugin.Spec.Template.Labels
-	if labels["app"] != "nvidia-dra-driver-kubelet-plugin" || labels["app.kubernetes.io/part-of"] != "gpu-operator" || labels["team"] != "ml" {
+	if labels["app"] != "nvidia-dra-driver-kubelet-plugin" || labels["app.kubernetes.io/part-of"] != "gpu-operator" ||
+		labels["team"] != "ml" {
 		t.Errorf("wrong pod labels: %v", labels)
 	}
 	pod := plugin.Spec.Template.Spec
-	if len(pod.InitContainers) != 1 || pod.InitContainers[0].Name != "driver-validation" || len(pod.Containers) != 1 || pod.Containers[0].Name != "gpus" {
+	if len(pod.InitContainers) != 1 || pod.InitContainers[0].Name != "driver-validation" ||
+		len(pod.Containers) != 1 || pod.Containers[0].Name != "gpus" {
 		t.Fatalf("wrong containers: %v, %v", pod.InitContainers, pod.Containers)
 	}
 	environment := map[string]string{}
@@ -134,7 +137,7 @@ func TestPluginPod(t *testing.T) {
 
 func TestHealthcheckOffRemovesTheProbes(t *testing.T) {
 	off := false
-	container := daemonSet(t, "dra-driver-daemonset.yaml", values(t, func(spec *api.GPUClusterSpec) {
+	container := daemonSet(t, "dra-driver-daemonset", values(t, func(spec *api.GPUClusterSpec) {
 		spec.DRADriver.GPUs.KubeletPlugin.Healthcheck = &api.Healthcheck{Enabled: &off}
 	})).Spec.Template.Spec.Containers[0]
 	if container.StartupProbe != nil || container.LivenessProbe != nil {
@@ -148,18 +151,20 @@ func TestHealthcheckOffRemovesTheProbes(t *testing.T) {
 }
 
 func TestValidatorAsksForOneWholeGPUByAnAdminClaim(t *testing.T) {
-	objects, err := render("dra-validator.yaml", values(t, nil))
+	objects, err := render("dra-validator", values(t, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	index := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "ResourceClaimTemplate" })
 	requests, _, _ := unstructured.NestedSlice(objects[index].Object, "spec", "spec", "devices", "requests")
 	request := requests[0].(map[string]any)["exactly"].(map[string]any)
-	if request["adminAccess"] != true || request["allocationMode"] != "ExactCount" || request["deviceClassName"] != "gpu.nvidia.com" {
+	if request["adminAccess"] != true || request["allocationMode"] != "ExactCount" ||
+		request["deviceClassName"] != "gpu.nvidia.com" {
 		t.Errorf("wrong request: %v", request)
 	}
-	pod := daemonSet(t, "dra-validator.yaml", values(t, nil)).Spec.Template
-	if pod.Labels["app"] != "nvidia-operator-validator" || pod.Spec.InitContainers[0].Name != "gpu-validation" || len(pod.Spec.ResourceClaims) != 1 {
+	pod := daemonSet(t, "dra-validator", values(t, nil)).Spec.Template
+	if pod.Labels["app"] != "nvidia-operator-validator" || pod.Spec.InitContainers[0].Name != "gpu-validation" ||
+		len(pod.Spec.ResourceClaims) != 1 {
 		t.Errorf("wrong validator pod: %v", pod)
 	}
 }
@@ -170,8 +175,11 @@ func TestWantedAndUnwantedObjects(t *testing.T) {
 		change           func(*api.GPUClusterSpec)
 		wanted, unwanted int
 	}{
-		"all defaults":    {func(*api.GPUClusterSpec) {}, 3 + 3 + 2 + 1 + 3, 2 + 3 + 3},
-		"everything on":   {func(s *api.GPUClusterSpec) { s.DCGM = &api.Telemetry{Enabled: &yes}; s.DCGMExporter = &api.Telemetry{} }, 12 + 3 + 3, 2},
+		"all defaults": {func(*api.GPUClusterSpec) {}, 3 + 3 + 2 + 1 + 3, 2 + 3 + 3},
+		"everything on": {func(s *api.GPUClusterSpec) {
+			s.DCGM = &api.Telemetry{Enabled: &yes}
+			s.DCGMExporter = &api.Telemetry{}
+		}, 12 + 3 + 3, 2},
 		"exporter off":    {func(s *api.GPUClusterSpec) { s.DCGMExporter = &api.Telemetry{Enabled: &no} }, 12, 8},
 		"compute domains": {func(s *api.GPUClusterSpec) { s.DRADriver.ComputeDomains = &api.ComputeDomains{} }, 12 + 2, 6},
 	} {
@@ -192,6 +200,13 @@ func TestWantedAndUnwantedObjects(t *testing.T) {
 	}
 }
 
+// pods is the status of a DaemonSet whose first generation has been observed.
+func pods(desired, available, updated int32) appsv1.DaemonSetStatus {
+	return appsv1.DaemonSetStatus{
+		ObservedGeneration: 1, DesiredNumberScheduled: desired, NumberAvailable: available, UpdatedNumberScheduled: updated,
+	}
+}
+
 func TestWaitsFor(t *testing.T) {
 	for name, test := range map[string]struct {
 		generation int64
@@ -200,9 +215,9 @@ func TestWaitsFor(t *testing.T) {
 	}{
 		"no node":         {1, appsv1.DaemonSetStatus{ObservedGeneration: 1}, true},
 		"not observed":    {2, appsv1.DaemonSetStatus{ObservedGeneration: 1}, false},
-		"one missing":     {1, appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: 2, NumberAvailable: 1, UpdatedNumberScheduled: 2}, false},
-		"one out of date": {1, appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: 2, NumberAvailable: 2, UpdatedNumberScheduled: 1}, false},
-		"all there":       {1, appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: 2, NumberAvailable: 2, UpdatedNumberScheduled: 2}, true},
+		"one missing":     {1, pods(2, 1, 2), false},
+		"one out of date": {1, pods(2, 2, 1), false},
+		"all there":       {1, pods(2, 2, 2), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			subject := &appsv1.DaemonSet{Status: test.status}

@@ -24,8 +24,11 @@ import (
 	"gpufleet.dra/sandbox/gpu-operator/internal/api"
 )
 
-//go:embed manifests/*.yaml
+//go:embed manifests/*.yaml.tmpl
 var manifests embed.FS
+
+// extension of the manifests: YAML written by text/template.
+const extension = ".yaml.tmpl"
 
 // gpusHealthcheckPort is the default port of the gRPC health service in the container `gpus`.
 const gpusHealthcheckPort = 51516
@@ -100,7 +103,7 @@ func pullSecrets(names []string) (string, error) {
 
 // render returns the objects of one manifest, in its order, without the fields that came out null.
 func render(manifest string, values Values) ([]*unstructured.Unstructured, error) {
-	source, err := manifests.ReadFile("manifests/" + manifest)
+	source, err := manifests.ReadFile("manifests/" + manifest + extension)
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,10 @@ func always(Values) bool { return true }
 
 func computeDomains(v Values) bool { return v.DRADriver.ComputeDomainsEnabled() }
 
+func dcgm(v Values) bool { return v.DCGMEnabled() }
+
+func dcgmExporter(v Values) bool { return v.DCGMExporterEnabled() }
+
 // errComputeDomains is reported after everything else of the state has been applied.
 var errComputeDomains = errors.New("draDriver.computeDomains.enabled: the sandbox has no compute domains (no IMEX " +
 	"channels, no NVLink fabric); its DeviceClasses are there, the container compute-domains is not; set it to false")
@@ -36,11 +40,11 @@ var States = []State{
 	{
 		Name: "state-dra-driver",
 		units: []unit{
-			{"dra-driver-rbac.yaml", always},
-			{"dra-driver-device-classes.yaml", always},
-			{"compute-domain-device-classes.yaml", computeDomains},
-			{"dra-driver-admission-policy.yaml", always},
-			{"dra-driver-daemonset.yaml", always},
+			{"dra-driver-rbac", always},
+			{"dra-driver-device-classes", always},
+			{"compute-domain-device-classes", computeDomains},
+			{"dra-driver-admission-policy", always},
+			{"dra-driver-daemonset", always},
 		},
 		unmet: func(v Values) error {
 			if computeDomains(v) {
@@ -49,9 +53,9 @@ var States = []State{
 			return nil
 		},
 	},
-	{Name: "state-dcgm", units: []unit{{"dcgm.yaml", func(v Values) bool { return v.DCGMEnabled() }}}},
-	{Name: "state-dcgm-exporter", units: []unit{{"dcgm-exporter.yaml", func(v Values) bool { return v.DCGMExporterEnabled() }}}},
-	{Name: "state-dra-validation", units: []unit{{"dra-validator.yaml", always}}},
+	{Name: "state-dcgm", units: []unit{{"dcgm", dcgm}}},
+	{Name: "state-dcgm-exporter", units: []unit{{"dcgm-exporter", dcgmExporter}}},
+	{Name: "state-dra-validation", units: []unit{{"dra-validator", always}}},
 }
 
 // Objects renders a state: the objects that must exist and the ones that must not.

@@ -31,17 +31,18 @@ type Reconciler struct {
 
 // ClusterPolicy judges a ClusterPolicy: refused beside a GPUCluster, not implemented without one.
 func ClusterPolicy(writer client.Client) *Reconciler {
-	return &Reconciler{Client: writer, Kind: api.ClusterPolicyKind, Other: api.GPUClusterKind, Judge: func(gpuCluster bool) api.Verdict {
+	judge := func(gpuCluster bool) api.Verdict {
 		if gpuCluster {
 			return api.Bad(api.ReasonReconcileFailed, "ClusterPolicy and GPUCluster cannot co-exist: remove one of them")
 		}
 		return api.Bad(api.ReasonReconcileFailed, "the sandbox deploys the operands of a GPUCluster only")
-	}}
+	}
+	return &Reconciler{Client: writer, Kind: api.ClusterPolicyKind, Other: api.GPUClusterKind, Judge: judge}
 }
 
 // NVIDIADriver judges an NVIDIADriver: disabled beside a ClusterPolicy, not implemented otherwise.
 func NVIDIADriver(writer client.Client) *Reconciler {
-	return &Reconciler{Client: writer, Kind: api.NVIDIADriverKind, Other: api.ClusterPolicyKind, Judge: func(clusterPolicy bool) api.Verdict {
+	judge := func(clusterPolicy bool) api.Verdict {
 		verdict := api.Bad(api.ReasonReconcileFailed,
 			"the sandbox's nodes have the driver on the host and take no driver containers: set driver.enabled=false")
 		if clusterPolicy {
@@ -49,7 +50,8 @@ func NVIDIADriver(writer client.Client) *Reconciler {
 			verdict.Message = "a ClusterPolicy without driver.useNvidiaDriverCRD owns the driver"
 		}
 		return verdict
-	}}
+	}
+	return &Reconciler{Client: writer, Kind: api.NVIDIADriverKind, Other: api.ClusterPolicyKind, Judge: judge}
 }
 
 // SetupWithManager registers the controller.

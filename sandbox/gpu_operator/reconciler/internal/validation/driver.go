@@ -106,8 +106,8 @@ func WaitForDriver(ctx context.Context, roots []Root, outputFile string, log io.
 
 // write publishes the findings for a shell to source; the rename makes sure that no half file is read.
 func write(path string, root Root) error {
-	content := fmt.Sprintf("IS_HOST_DRIVER=%t\nNVIDIA_DRIVER_ROOT=%s\nDRIVER_ROOT_CTR_PATH=%s\nNVIDIA_DEV_ROOT=%s\nDEV_ROOT_CTR_PATH=%s\n",
-		root.IsHost(), root.Host, root.Container, root.Host, root.Container)
+	content := fmt.Sprintf("IS_HOST_DRIVER=%t\nNVIDIA_DRIVER_ROOT=%[2]s\nDRIVER_ROOT_CTR_PATH=%[3]s\n"+
+		"NVIDIA_DEV_ROOT=%[2]s\nDEV_ROOT_CTR_PATH=%[3]s\n", root.IsHost(), root.Host, root.Container)
 	temporary := path + ".new"
 	if err := os.WriteFile(temporary, []byte(content), 0o644); err != nil {
 		return err
