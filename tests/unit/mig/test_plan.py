@@ -105,4 +105,4 @@ def test_device_names_use_the_drivers_own_formula_not_nvmls_name() -> None:
     device = gpu("h100", instances=[("3g.40gb", 4)])
     renamed = type(device)(**{**vars(device), "profiles": tuple(
         type(item)(**{**vars(item), "name": item.name.replace("3g.40gb", "3g.39gb")}) for item in device.profiles)})
-    assert plan(renamed, {"3g.40gb": 1}).device_names == ["gpu-0-mig-3g40gb-9-4"]
+    assert plan(renamed, {"3g.39gb": 2}).device_names == ["gpu-0-mig-3g40gb-9-0", "gpu-0-mig-3g40gb-9-4"]
