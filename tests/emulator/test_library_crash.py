@@ -70,7 +70,7 @@ def test_every_instruction_leaves_the_old_or_the_new_machine(nvml_machine: Calla
         with open(machine.directory / "state", "rb") as stream, mmap.mmap(stream.fileno(), 0, prot=mmap.PROT_READ) as state:
             seen = [valid_bank(state)]
             header, steps = state[: HEADER.size], 0
-            for steps, _ in enumerate(step(process), start=1):  # noqa: B007
+            for steps, _ in enumerate(step(process), start=1):
                 if state[: HEADER.size] != header or steps % 16 == 0:
                     header = state[: HEADER.size]
                     bank = valid_bank(state)

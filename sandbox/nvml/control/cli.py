@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from control import calls, kernel_module
-from control.library import Emulator, EmulatorError
+from . import calls, kernel_module
+from .library import Emulator, EmulatorError
 
 DEFAULT_DIRECTORY = "/proc/driver/nvml-emulator"
 KNOB_VALUES = {
@@ -86,7 +86,8 @@ def _show(emulator: Emulator, options: argparse.Namespace) -> None:
 def _show_gpu(gpu: dict[str, Any]) -> None:
     mode = "on" if gpu["mig_current"] else "off"
     pending = "" if gpu["mig_current"] == gpu["mig_pending"] else f" (pending {'on' if gpu['mig_pending'] else 'off'})"
-    print(f"GPU {gpu['index']} {gpu['uuid']} {gpu['product']}, minor {gpu['minor']}, MIG {mode}{pending}")
+    knobs = ", held" * gpu["held"] + ", refuses resets" * gpu["reset_refused"]
+    print(f"GPU {gpu['index']} {gpu['uuid']} {gpu['product']}, minor {gpu['minor']}, MIG {mode}{pending}{knobs}")
     for instance in gpu["instances"]:
         print(f"  GI {instance['gpu_instance_id']:<2} {instance['profile']:<16} memory slices {instance['start']}:{instance['size']}")
         for compute in instance["compute_instances"]:

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from control.library import Emulator, EmulatorError
+from .library import Emulator, EmulatorError
 
 #: Majors of the device nodes. Only the first is fixed by the kernel's list; the others are of the dynamic range.
 FRONTEND_MAJOR, CAPS_MAJOR, UVM_MAJOR = 195, 511, 508

@@ -37,7 +37,7 @@ static void add_access_file(const char *directory, unsigned minor)
     char path[PATH_LENGTH + 16], temporary[PATH_LENGTH + 16];
     snprintf(path, sizeof path, "%s/access", directory);
     snprintf(temporary, sizeof temporary, "%s/.access", directory);
-    if (access(path, F_OK) == 0 || (mkdir(directory, 0555) != 0 && errno != EEXIST))
+    if (access(path, F_OK) == 0 || (mkdir(directory, 0755) != 0 && errno != EEXIST))
         return;
     FILE *stream = fopen(temporary, "we");
     if (!stream)
