@@ -108,6 +108,11 @@ REASONS = _rows(
         "Run nvidia-smi on the node; if it shows the same error, look at the kernel log for NVRM lines.",
     ),
     Reason(
+        "NvmlNoPermission", ERROR,
+        "{call} was refused: {error}",
+        "Run the task with become: managing MIG needs root.",
+    ),
+    Reason(
         "PythonTooOld", ERROR,
         "Python {found} is older than 3.9",
         "Point ansible_python_interpreter to Python 3.9 or newer on this host.",

@@ -250,6 +250,12 @@ ARG_SPEC: dict[str, dict[str, Any]] = {
 }
 
 
+def warn_of_blockers(module: AnsibleModule, blockers: list[dict[str, Any]]) -> None:
+    """Tell in check mode what the change would wait for or fail on."""
+    for blocker in blockers:
+        module.warn(f"{blocker['kind']} process {blocker['pid']} uses what has to go on {blocker['parent_uuid']}; the change would fail or wait (on_busy)")
+
+
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(argument_spec=ARG_SPEC, supports_check_mode=True)
@@ -267,6 +273,7 @@ def main() -> None:
         with lock, NvmlSession(params["driver_root"], params["pynvml_path"]) as session:
             if module.check_mode:
                 result.update(describe(*read_plan(session, layout, policy)))
+                warn_of_blockers(module, result["blockers"])
             else:
                 apply_layout(session, layout, policy, result)
     module.exit_json(**result)

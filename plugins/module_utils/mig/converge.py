@@ -27,8 +27,10 @@ _POLL_S = 1.0
 
 @dataclass(frozen=True)
 class Policy:
-    """How far a change may go. ``unlisted``: keep or disable GPUs that no rule names. ``wait_s``: seconds to wait for GPUs in use. ``reset``: resets a GPU by
-    UUID, None when that is not allowed."""
+    """How far a change may go.
+
+    ``unlisted``: keep or disable GPUs that no rule names. ``wait_s``: seconds to wait for GPUs in use. ``reset``: resets a GPU by UUID, None when not allowed.
+    """
 
     unlisted: str = "keep"
     wait_s: float = 0.0
@@ -36,15 +38,10 @@ class Policy:
 
 
 class StepLog:
-    """Remembers which steps were begun and which are done, so that a failure can say exactly what it left behind."""
+    """Remembers which steps are done, so that a failure can say exactly what it left behind."""
 
     def __init__(self) -> None:
-        self.begun: list[Step] = []
         self.done: list[Step] = []
-
-    def begin(self, step: Step) -> None:
-        """Note a step before its first NVML call."""
-        self.begun.append(step)
 
     def finish(self, step: Step) -> None:
         """Note that the step took effect."""
@@ -98,7 +95,8 @@ def apply_layout(session: NvmlSession, layout: Layout, policy: Policy, result: d
             result.update(_as_read(read_inventory(session)))
         raise
     finally:
-        result.update(changed=bool(journal.done), executed=[step.text for step in journal.done])
+        # A mode that is only pending is a change too, though its step is not done.
+        result.update(changed=bool(journal.done) or result["after"] != result["before"], executed=[step.text for step in journal.done])
     facts = read_inventory(session)
     result.update(_as_read(facts), reset_required=False)
     remaining = make_plan(gpus_from_facts(facts), layout, policy.unlisted).steps
@@ -187,7 +185,6 @@ class _GpuWorker:
             CREATE_COMPUTE_INSTANCE: self._create_compute_instance,
         }
         for step in steps:
-            self._journal.begin(step)
             actions[step.action](step)
             self._journal.finish(step)
 
@@ -234,7 +231,7 @@ class _GpuWorker:
             raise FleetError(finding("InstanceDestroyFailed", self._gpu.label, what=step.what, error=str(error), done=self._journal.text)) from error
 
     def _restore_compute_instances(self, failed: Step) -> None:
-        """Make the compute instances again that were destroyed in a GPU instance which then could not be; they get the UUIDs that they had."""
+        """Make the compute instances again that were destroyed in a GPU instance which then could not be; NVML derives their UUIDs from the place."""
         for step in [step for step in self._journal.done if _same_instance(step, failed) and step.action == DESTROY_COMPUTE_INSTANCE]:
             with suppress(NvmlError):
                 self._make_compute_instance(self._planned_instance(failed), step.compute_slices)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..reasons import FleetError, finding
-from .codes import NvmlError
+from .codes import NO_PERMISSION, NvmlError
 
 NVML_ARG_SPEC: dict[str, dict[str, Any]] = {
     "driver_root": {"type": "path", "default": "/"},
@@ -33,5 +33,6 @@ def failures(module: Any, result: dict[str, Any] | None = None) -> Iterator[None
     except FleetError as error:
         module.fail_json(**{**(result or {}), **error.as_failure()})
     except NvmlError as error:
-        failed = FleetError(finding("NvmlCallFailed", platform.node(), call=error.call, error=error.name))
+        code = "NvmlNoPermission" if error.code == NO_PERMISSION else "NvmlCallFailed"
+        failed = FleetError(finding(code, platform.node(), call=error.call, error=error.name))
         module.fail_json(**{**(result or {}), **failed.as_failure()})

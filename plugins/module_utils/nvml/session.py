@@ -6,6 +6,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from ctypes import byref, c_uint
 from dataclasses import dataclass
 from typing import Any, Callable, Optional
@@ -96,7 +97,9 @@ class NvmlSession:
         return self
 
     def __exit__(self, *_exc: object) -> None:
-        self.close()
+        # What went wrong before matters more than a library that is closed already.
+        with suppress(NvmlError):
+            self.close()
 
     def open(self) -> None:
         """Initialise NVML in this process."""
