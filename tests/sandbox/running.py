@@ -7,13 +7,26 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from sandbox import machine_state
+
 ROOT = Path(__file__).resolve().parents[2]
 H100 = "h100-80gb-hbm3"
+
+
+def lasting_differences(before: machine_state.MachineState, timeout_s: float = 5) -> list[str]:
+    """Return how the machine differs from ``before`` for good: what other programs do in passing has ended within ``timeout_s``."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        found = machine_state.differences(before, machine_state.take())
+        if not found or time.monotonic() > deadline:
+            return found
+        time.sleep(0.2)
 
 
 class RunningSandbox:

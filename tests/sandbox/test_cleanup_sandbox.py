@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import H100, RunningSandbox
+from running import H100, RunningSandbox, lasting_differences
 
 from sandbox import artifacts, machine_state
 from sandbox.control_plane.plane import COMPONENTS
@@ -56,7 +56,7 @@ def test_up_and_down_leave_the_machine_as_it_was(before: machine_state.MachineSt
     assert any(line.startswith("cgroups:") for line in while_up)
     assert not [line for line in while_up if line.startswith(("sysctls: vm/", "sysctls: kernel/", "places:", "mounts:", "packet_filter:"))]
     sandbox.run("down")
-    assert machine_state.differences(before, machine_state.take()) == []
+    assert lasting_differences(before) == []
     assert not run_state().root.exists()
 
 
@@ -77,7 +77,7 @@ def test_up_recovers_from_the_death_of_everything(before: machine_state.MachineS
     assert sandbox.kubectl("get", "configmap", "kept")["data"] == {"a": "b"}
     assert sandbox.kubectl("get", "node", "n1")["status"]["nodeInfo"]["bootID"] != old_boot
     sandbox.run("down")
-    assert machine_state.differences(before, machine_state.take()) == []
+    assert lasting_differences(before) == []
 
 
 def test_a_second_up_changes_nothing_and_is_fast(sandbox: RunningSandbox) -> None:
@@ -138,7 +138,7 @@ def test_plain_hosts_have_no_kubernetes_and_run_beside_another_sandbox(
     finally:
         other.run("down")
     sandbox.run("down")
-    assert machine_state.differences(before, machine_state.take()) == []
+    assert lasting_differences(before) == []
 
 
 def test_hosts_cannot_change_the_machine(before: machine_state.MachineState, sandbox: RunningSandbox) -> None:
