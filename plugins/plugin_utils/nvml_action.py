@@ -17,12 +17,8 @@ from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import FleetE
 
 _PACKAGE = "nvidia-ml-py"
 _FILE = "pynvml.py"
-# What is printed when the node's Python is too old: by ansible-core, by Python 3.6 for our code, by Python 2 for Ansible's own wrapper.
-_OLD_PYTHON = re.compile(
-    r"requires (?:a minimum of )?Python .*?Current version: (?P<found>[0-9.]*[0-9])"
-    r"|future feature annotations is not defined"
-    r"|AnsiballZ_[^\n]*\n[^\n]*\n[^\n]*\n\s*SyntaxError"
-)
+# What is printed when the node's Python is too old: by ansible-core, or by a Python that cannot even parse the module.
+_OLD_PYTHON = re.compile(r"requires (?:a minimum of )?Python .*?Current version: (?P<found>[0-9.]*[0-9])|SyntaxError: ")
 
 
 class NvmlAction(ActionBase):
@@ -86,4 +82,5 @@ def explain_old_python(result: dict[str, Any], host: str) -> dict[str, Any]:
     said = _OLD_PYTHON.search(f"{result.get('module_stderr', '')} {result.get('module_stdout', '')} {result.get('msg', '')}")
     if said is None:
         return result
-    return {**result, **FleetError(finding("PythonTooOld", host, found=said.group("found") or "of this host")).as_failure()}
+    kept = {key: value for key, value in result.items() if key not in ("module_stderr", "module_stdout", "exception")}
+    return {**kept, **FleetError(finding("PythonTooOld", host, found=said.group("found") or "of this host")).as_failure()}

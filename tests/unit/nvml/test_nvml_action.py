@@ -69,6 +69,7 @@ OLD_PYTHONS = [
 @pytest.mark.parametrize(("result", "found"), OLD_PYTHONS)
 def test_a_python_too_old_to_start_the_module_is_named(result: dict[str, str], found: str) -> None:
     explained = nvml_action.explain_old_python({"failed": True, **result}, "node-1")
+    assert "module_stderr" not in explained
     assert explained["reason"] == "PythonTooOld" and explained["msg"].startswith(f"node-1: Python {found} is older than 3.9.")
 
 
