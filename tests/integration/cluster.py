@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +62,12 @@ class Cluster:
     def sandbox(self, *arguments: str, check: bool = True) -> str:
         return self.run([sys.executable, "-m", "sandbox", "--name", self.name, *arguments], check).output
 
-    @property
-    def inventory(self) -> dict[str, Any]:
-        return json.loads(self.sandbox("inventory", "--list"))
+    @cached_property
+    def _variables(self) -> dict[str, Any]:
+        return json.loads(self.sandbox("inventory", "--list"))["sandbox_hosts"]["vars"]
 
     def _variable(self, name: str) -> Any:
-        return self.inventory["sandbox_hosts"]["vars"][name]
+        return self._variables[name]
 
     @property
     def kubeconfig(self) -> str:

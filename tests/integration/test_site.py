@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 from cluster import Cluster, Done
 
@@ -51,10 +52,15 @@ def test_the_second_run_changes_nothing(cluster: Cluster) -> None:
 
 
 def test_the_call_log_would_show_a_change(cluster: Cluster) -> None:
-    """The proof above counts only if the log sees what changes a GPU."""
+    """The proof above counts only if the log sees what changes a GPU, even a call that changes nothing in the end."""
+    script = "; ".join((
+        "from ctypes import *", "nvml = CDLL('libnvidia-ml.so.1')", "nvml.nvmlInit_v2()", "gpu, status = c_void_p(), c_int()",
+        "nvml.nvmlDeviceGetHandleByIndex_v2(1, byref(gpu))", "raise SystemExit(nvml.nvmlDeviceSetMigMode(gpu, 1, byref(status)))",
+    ))
     mark(cluster)
-    cluster.emulator("rtx-1", "mode", "1", "on")
-    assert mutating_calls(cluster)["rtx-1"]
+    cluster.ssh("rtx-1", "python3", "-c", shlex.quote(script))
+    call, = mutating_calls(cluster)["rtx-1"]
+    assert call["symbol"] == "nvmlDeviceSetMigMode"
 
 
 def test_check_and_diff_show_what_would_go_and_come_and_change_nothing(cluster: Cluster) -> None:
