@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import artifacts, leftovers, network, spec
+from . import artifacts, leftovers, limits, network, spec
 from .control_plane.plane import BINARIES, ControlPlane
 from .errors import SandboxError
 from .nodes import models
@@ -94,6 +94,7 @@ class Sandbox:
             hosts = self.hosts()
             if any(host.name == node.name for host in hosts.all()):
                 raise SandboxError(f"the sandbox {self.state.name} has a node {node.name} already.")
+            self._check_limits(hosts, len(hosts.all()) + 1)
             self._boot(hosts, self._create_hosts(hosts, record, [node]))
 
     @contextlib.contextmanager
@@ -106,6 +107,7 @@ class Sandbox:
     def start_node(self, name: str) -> None:
         """Boot a node that is powered off and wait until it is up."""
         with self.changing_node(name) as (hosts, host):
+            self._check_limits(hosts, sum(known.name == name or hosts.is_on(known) for known in hosts.all()))
             self._boot(hosts, [host])
 
     def _create(self, fleet: spec.FleetSpec) -> None:
@@ -131,6 +133,7 @@ class Sandbox:
         network.ensure_bridge(self.state.addresses)
         plane = self.plane()
         hosts = Hosts(self.state, plane)
+        self._check_limits(hosts, len({node.name for node in fleet.nodes} | {host.name for host in hosts.all()}))
         if plane is not None:
             self._link_tools(record)
             with self.progress.step("starting the control plane"):
@@ -141,6 +144,14 @@ class Sandbox:
         self._boot(hosts, hosts.all())
         if plane is not None:
             plane.wait_controllers()
+
+    def _check_limits(self, hosts: Hosts, wanted: int) -> None:
+        """Refuse to start when ``wanted`` running hosts would be more than the machine can have."""
+        more = max(0, wanted - sum(hosts.is_on(host) for host in hosts.all()))
+        if hosts.plane is None:
+            limits.check(0, more, 0)
+        else:
+            limits.check(more, 0, 0 if hosts.plane.running() else 1)
 
     def _create_hosts(self, hosts: Hosts, record: dict[str, Any], nodes: list[spec.NodeSpec]) -> list[HostRecord]:
         return hosts.create(nodes, Path(record["rootfs"]), Path(record["layer"]))

@@ -51,6 +51,10 @@ class Hosts:
             raise SandboxError(f"the sandbox {self.state.name} has no node {name}; it has {', '.join(hosts) or 'none'}.")
         return hosts[name]
 
+    def is_on(self, host: HostRecord) -> bool:
+        """Whether the host's power is on."""
+        return host.pid_file.running() is not None
+
     def create(self, specs: Iterable[NodeSpec], rootfs: Path, layer: Path) -> list[HostRecord]:
         """Make hosts that do not exist yet. Each knows the names of all that exist then."""
         known = self.all()
@@ -73,7 +77,7 @@ class Hosts:
 
     def start(self, host: HostRecord) -> bool:
         """Boot a host; returns False when it runs already. Returns before the host can be reached: see :meth:`wait_up`."""
-        if host.pid_file.running() is not None:
+        if self.is_on(host):
             return False
         self.clean(host)
         host.boot_id.unlink(missing_ok=True)
@@ -137,7 +141,7 @@ class Hosts:
 
     def reboot(self, host: HostRecord) -> None:
         """Let the host reboot itself, as `systemctl reboot` on it does, and wait until it is up again."""
-        if host.pid_file.running() is None:
+        if not self.is_on(host):
             raise SandboxError(f"the node {host.name} is off; start it first.")
         before = host.boot_id.read_text()
         self.access.run(host.address, ["systemctl", "reboot"])
@@ -179,7 +183,7 @@ class Hosts:
 
     def _wait(self, host: HostRecord, what: str, probe: Callable[[], None], timeout_s: float) -> None:
         def possible() -> None:
-            if host.pid_file.running() is None:
+            if not self.is_on(host):
                 raise SandboxError(probes.with_evidence(f"the node {host.name} has ended.", self._last_words(host)))
 
         probes.wait_for(f"{host.name}: {what}", probe, timeout_s, possible, lambda: self.evidence(host))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -80,47 +79,6 @@ def test_up_recovers_from_the_death_of_everything(before: machine_state.MachineS
     assert lasting_differences(before) == []
 
 
-def test_a_second_up_changes_nothing_and_is_fast(sandbox: RunningSandbox) -> None:
-    sandbox.up(ONE_NODE)
-    pids = [pid_file.read() for pid_file in every_process(run_state())]
-    started = time.monotonic()
-    assert "is up already" in sandbox.up(ONE_NODE)
-    assert time.monotonic() - started < 5
-    assert [pid_file.read() for pid_file in every_process(run_state())] == pids
-
-
-def test_a_component_that_dies_is_named_with_the_end_of_its_log(sandbox: RunningSandbox) -> None:
-    sandbox.up(ONE_NODE)
-    etcd = run_state().root / "etcd"
-    sandbox.run("node", "kill", "n1")
-    for name in reversed(COMPONENTS):
-        PidFile(run_state().pids / f"{name}.json").stop(grace_s=0)
-    for snapshot in (etcd / "member" / "wal").iterdir():
-        snapshot.write_bytes(b"not a write-ahead log")
-    done = sandbox.command("up", "--spec", str(sandbox.folder / "fleet.yml"))
-    assert done.returncode == 1
-    assert "sandbox: etcd has ended. Its log ends with:\n" in done.stderr
-    shown = done.stderr.partition("Its log ends with:\n")[2].rstrip().splitlines()
-    assert shown == (run_state().logs / "etcd.log").read_text().rstrip().splitlines()[-20:]
-
-
-def test_a_reboot_loses_what_hopper_loses_and_a_power_cut_too(sandbox: RunningSandbox) -> None:
-    sandbox.up(ONE_NODE)
-    for interruption in (["node", "reboot", "n1"], ["node", "kill", "n1"]):
-        sandbox.run("emulator", "n1", "mode", "0", "on")
-        sandbox.run("emulator", "n1", "repartition", "0", "1g.10gb@0")
-        sandbox.run("ssh", "n1", "touch /run/volatile /var/lib/lasting")
-        assert "1g.10gb" in sandbox.run("emulator", "n1", "show")
-        sandbox.run(*interruption)
-        if interruption[1] == "kill":
-            assert [node["running"] for node in sandbox.status()["nodes"]] == [False]
-            sandbox.run("node", "start", "n1")
-        shown = sandbox.run("emulator", "n1", "show")
-        assert "1g.10gb" not in shown and "MIG on" not in shown
-        assert sandbox.run("ssh", "n1", "ls /run/volatile /var/lib/lasting 2>/dev/null || true").split() == ["/var/lib/lasting"]
-        assert sandbox.run("ssh", "n1", "systemctl --failed --no-legend") == ""
-
-
 def test_plain_hosts_have_no_kubernetes_and_run_beside_another_sandbox(
     before: machine_state.MachineState, sandbox: RunningSandbox, tmp_path: Path
 ) -> None:
@@ -150,15 +108,3 @@ def test_hosts_cannot_change_the_machine(before: machine_state.MachineState, san
     assert sandbox.run("ssh", "p1", "cat /proc/sys/kernel/panic") == "77\n"
     changed = machine_state.differences(before, machine_state.take())
     assert [line for line in changed if line.startswith(("sysctls: kernel", "sysctls: vm", "the clock"))] == []
-
-
-def test_nodes_come_and_go(sandbox: RunningSandbox) -> None:
-    sandbox.up(ONE_NODE)
-    sandbox.run("node", "add", "n2", "--gpus", "h200-nvl:1")
-    assert {item["metadata"]["name"] for item in sandbox.kubectl("get", "nodes")["items"]} == {"n1", "n2"}
-    assert "H200" in sandbox.run("emulator", "n2", "show")
-    assert sandbox.command("node", "add", "n2").stderr.endswith("sandbox: the sandbox cleanup-test has a node n2 already.\n")
-    sandbox.run("node", "remove", "n2")
-    assert {item["metadata"]["name"] for item in sandbox.kubectl("get", "nodes")["items"]} == {"n1"}
-    assert not (run_state().nodes / "n2").exists()
-    assert "n2" not in (run_state().ssh / "known_hosts").read_text()

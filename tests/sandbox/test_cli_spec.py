@@ -3,6 +3,7 @@
 """Spec files and command lines: what is wrong is told in one sentence that names the place."""
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import subprocess
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sandbox import cli, inventory, lifecycle, spec
+from sandbox import cli, inventory, lifecycle, limits, spec
 from sandbox.artifacts import Settings
 from sandbox.errors import SandboxError
 from sandbox.nodes.hosts import Hosts
@@ -106,6 +107,30 @@ def test_a_cache_on_an_overlay_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(lifecycle.subprocess, "run", lambda *_, **__: told)
     (problem,) = lifecycle.cache_problems(tmp_path)
     assert problem.startswith(f"{tmp_path} lies on an overlay file system")
+
+
+def test_a_machine_without_inotify_instances_is_told_before_anything_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = tmp_path / "max_user_instances"
+    limit.write_text("128\n")
+    monkeypatch.setattr(limits, "_LIMIT", limit)
+    monkeypatch.setattr(limits, "in_use", lambda: 70)
+    limits.check(kubernetes_nodes=3, plain_hosts=0, control_planes=1)
+    limits.check(kubernetes_nodes=0, plain_hosts=0, control_planes=0)
+    with pytest.raises(SandboxError) as caught:
+        limits.check(kubernetes_nodes=4, plain_hosts=0, control_planes=0)
+    assert "have 128 inotify instances; 70 are in use and about 64 more are needed" in str(caught.value)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="counts those of root")
+def test_inotify_instances_are_counted() -> None:
+    before = limits.in_use()
+    libc = ctypes.CDLL(None)
+    descriptors = [libc.inotify_init() for _ in range(3)]
+    try:
+        assert limits.in_use() >= before + 2  # another program may have closed one meanwhile
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
 def test_the_inventory_holds_connection_variables_only(tmp_path: Path) -> None:
