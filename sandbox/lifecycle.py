@@ -53,6 +53,7 @@ class Sandbox:
         started = time.monotonic()
         with self.state.locked():
             if not self.state.exists:
+                limits.check_for(len(fleet.nodes), fleet.kubernetes, control_plane_runs=False)
                 self._create(fleet)
             record = self.state.read()
             self._check_fits(record, fleet)
@@ -147,11 +148,8 @@ class Sandbox:
 
     def _check_limits(self, hosts: Hosts, wanted: int) -> None:
         """Refuse to start when ``wanted`` running hosts would be more than the machine can have."""
-        more = max(0, wanted - sum(hosts.is_on(host) for host in hosts.all()))
-        if hosts.plane is None:
-            limits.check(0, more, 0)
-        else:
-            limits.check(more, 0, 0 if hosts.plane.running() else 1)
+        more = wanted - sum(hosts.is_on(host) for host in hosts.all())
+        limits.check_for(more, hosts.plane is not None, hosts.plane is not None and hosts.plane.running())
 
     def _create_hosts(self, hosts: Hosts, record: dict[str, Any], nodes: list[spec.NodeSpec]) -> list[HostRecord]:
         return hosts.create(nodes, Path(record["rootfs"]), Path(record["layer"]))

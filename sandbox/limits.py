@@ -20,11 +20,13 @@ PER_CONTROL_PLANE = 8
 _LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
 
 
-def check(kubernetes_nodes: int, plain_hosts: int, control_planes: int) -> None:
-    """Raise SandboxError when the machine has not enough inotify instances left for so many more to start."""
-    needed = kubernetes_nodes * PER_KUBERNETES_NODE + plain_hosts * PER_PLAIN_HOST + control_planes * PER_CONTROL_PLANE
+def check_for(hosts: int, kubernetes: bool, control_plane_runs: bool) -> None:
+    """Raise SandboxError when the machine has not enough inotify instances left for so many more hosts (and a control plane)."""
+    needed = hosts * (PER_KUBERNETES_NODE if kubernetes else PER_PLAIN_HOST)
+    if kubernetes and not control_plane_runs:
+        needed += PER_CONTROL_PLANE
     limit, used = int(_LIMIT.read_text()), in_use()
-    if needed and used + needed > limit:
+    if needed > 0 and used + needed > limit:
         raise SandboxError(
             f"this machine lets root have {limit} inotify instances; {used} are in use and about {needed} more are needed: take another"
             f" sandbox down, or raise the limit with `sysctl -w fs.inotify.max_user_instances={max(512, 2 * limit)}`."

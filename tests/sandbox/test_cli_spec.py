@@ -114,10 +114,11 @@ def test_a_machine_without_inotify_instances_is_told_before_anything_starts(tmp_
     limit.write_text("128\n")
     monkeypatch.setattr(limits, "_LIMIT", limit)
     monkeypatch.setattr(limits, "in_use", lambda: 70)
-    limits.check(kubernetes_nodes=3, plain_hosts=0, control_planes=1)
-    limits.check(kubernetes_nodes=0, plain_hosts=0, control_planes=0)
+    limits.check_for(3, kubernetes=True, control_plane_runs=False)
+    limits.check_for(7, kubernetes=False, control_plane_runs=False)
+    limits.check_for(0, kubernetes=True, control_plane_runs=True)
     with pytest.raises(SandboxError) as caught:
-        limits.check(kubernetes_nodes=4, plain_hosts=0, control_planes=0)
+        limits.check_for(4, kubernetes=True, control_plane_runs=True)
     assert "have 128 inotify instances; 70 are in use and about 64 more are needed" in str(caught.value)
 
 

@@ -30,9 +30,11 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSandbox
     """The running sandbox. Tests leave it running, but for the last one."""
     running = RunningSandbox(NAME, tmp_path_factory.mktemp("spec"))
     running.run("down")
-    running.up(ONE_NODE)
-    yield running
-    running.run("down")
+    try:
+        running.up(ONE_NODE)
+        yield running
+    finally:
+        running.run("down")
 
 
 @pytest.fixture
