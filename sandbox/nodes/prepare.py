@@ -28,7 +28,7 @@ _ENABLED = {
 }
 _ENABLED_WITH_KUBERNETES = {f"{_UNITS}/kubernetes-node.target": "multi-user.target"}
 
-#: Debian's own units that a container cannot use or that would only cost time here. logind stays: shutdown and reboot go through it.
+#: Debian's own units that a host cannot use here, or that would only cost time and inotify instances (limits.py). logind stays: shutdown and reboot go through it.
 _MASKED = (
     "apt-daily.timer",
     "apt-daily-upgrade.timer",
@@ -37,6 +37,8 @@ _MASKED = (
     "e2scrub_all.timer",
     "fstrim.timer",
     "getty.target",
+    "systemd-ask-password-console.path",
+    "systemd-ask-password-wall.path",
     "systemd-networkd.service",
     "systemd-timesyncd.service",
 )
