@@ -18,10 +18,14 @@ from .state import RunState
 
 DEFAULT_NAME = "default"
 
+#: Commands that pass the rest of their arguments on, whatever it looks like -> how many of their own come before it.
+_PASSING_ON = {"kubectl": 0, "ssh": 1, "emulator": 1}
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit status: 0, 1 for a failure that was told in a sentence, 2 for a wrong command line."""
-    options = _parser().parse_args(arguments)
+    own, passed_on = _split(sys.argv[1:] if arguments is None else list(arguments))
+    options = _parser().parse_args(own, argparse.Namespace(argv=passed_on))
     os.umask(0o022)
     try:
         if os.geteuid() != 0:
@@ -38,6 +42,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read stdout has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+
+
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Split a command line before what is meant for another program: argparse would take its options for ours."""
+    position = 0
+    while position < len(arguments) and arguments[position].startswith("--name"):
+        position += 1 if "=" in arguments[position] else 2
+    command = arguments[position] if position < len(arguments) else ""
+    end = position + 1 + _PASSING_ON[command] if command in _PASSING_ON else len(arguments)
+    return arguments[:end], arguments[end:]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -72,14 +86,11 @@ def _parser() -> argparse.ArgumentParser:
     kubeconfig.add_argument("--token-expires", type=int, default=3600, metavar="S", help="life of the token in seconds; negative: expired")
     kubeconfig.set_defaults(run=_kubeconfig)
 
-    kubectl = commands.add_parser("kubectl", help="run kubectl as the administrator", add_help=False)
-    kubectl.add_argument("argv", nargs=argparse.REMAINDER)
-    kubectl.set_defaults(run=_kubectl)
-
-    ssh = commands.add_parser("ssh", help="log in to a node or run a command on it")
-    _node_arguments(ssh, _ssh)
-    emulator = commands.add_parser("emulator", help="run nvmlctl on a node")
-    _node_arguments(emulator, _emulator)
+    commands.add_parser("kubectl", help="run kubectl as the administrator", usage="%(prog)s ...").set_defaults(run=_kubectl)
+    for name, run, text in (("ssh", _ssh, "log in to a node or run a command on it"), ("emulator", _emulator, "run nvmlctl on a node")):
+        command = commands.add_parser(name, help=text, usage="%(prog)s NODE ...")
+        command.add_argument("node", metavar="NODE")
+        command.set_defaults(run=run)
 
     node = commands.add_parser("node", help="change one node").add_subparsers(required=True, metavar="ACTION")
     add = node.add_parser("add", help="add a node and wait until it is up")
@@ -96,12 +107,6 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("node", metavar="NODE")
         command.set_defaults(run=run)
     return parser
-
-
-def _node_arguments(parser: argparse.ArgumentParser, run: object) -> None:
-    parser.add_argument("node", metavar="NODE")
-    parser.add_argument("argv", nargs=argparse.REMAINDER, metavar="...")
-    parser.set_defaults(run=run)
 
 
 def _up(sandbox: Sandbox, options: argparse.Namespace) -> int:

@@ -28,7 +28,8 @@ _ENABLED = {
 }
 _ENABLED_WITH_KUBERNETES = {f"{_UNITS}/kubernetes-node.target": "multi-user.target"}
 
-#: Debian's own units that a host cannot use here, or that would only cost time and inotify instances (limits.py). logind stays: shutdown and reboot go through it.
+#: Debian's own units that a host cannot use here, or that would only cost time and inotify instances (limits.py).
+#: logind stays: shutdown and reboot go through it.
 _MASKED = (
     "apt-daily.timer",
     "apt-daily-upgrade.timer",

@@ -64,7 +64,7 @@ class SshAccess:
 
     def command(self, address: str, shell_command: str = "") -> list[str]:
         """Return the command line that gives ``shell_command`` to a host's shell; without one it logs in."""
-        remote = [shell_command] if shell_command else []
+        remote = ["--", shell_command] if shell_command else []
         return ["ssh", *self.options(), "-i", str(self.private_key), "-o", "ConnectTimeout=5", f"{USER}@{address}", *remote]
 
     def run(self, address: str, argv: Sequence[str], timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:

@@ -87,6 +87,23 @@ def test_wrong_commands(
     assert capsys.readouterr().err == f"sandbox: {sentence}\n"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "passed_on"),
+    [
+        (["kubectl", "--kubeconfig=x", "get", "nodes", "-o", "json"], ["--kubeconfig=x", "get", "nodes", "-o", "json"]),
+        (["--name", "a", "ssh", "n1", "-v", "ls", "--name"], ["-v", "ls", "--name"]),
+        (["--name=a", "emulator", "n1", "show", "--json"], ["show", "--json"]),
+        (["--name", "ssh", "status", "--json"], []),
+        (["node", "kill", "n1"], []),
+        (["ssh"], []),
+        ([], []),
+    ],
+)
+def test_arguments_for_another_program_are_passed_on_as_they_are(arguments: list[str], passed_on: list[str]) -> None:
+    own, rest = cli._split(arguments)
+    assert rest == passed_on and own + rest == arguments
+
+
 def test_without_root_everything_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert cli.main(["up"]) == 1
