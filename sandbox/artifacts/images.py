@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from . import glibc
 from .archive import Image
 from .binaries import BINARIES
 from .commands import run
@@ -67,6 +68,7 @@ def chart_version() -> str:
 def _make(folder: Path, root: Path, programs: Mapping[str, Path], references: Mapping[str, str]) -> None:
     probe = compile_program(SOURCES / "nvml-probe.c", folder / "nvml-probe", "-ldl")
     pause = compile_program(SOURCES / "pause.c", folder / "pause", "-static")
+    glibc.check_runs_on(root, [probe, *programs.values()])
     fill: dict[str, Callable[[Image], None]] = {
         "pause": lambda image: image.files.update({"pause": (pause.read_bytes(), 0o755)}),
         "busybox": lambda image: _with_programs(image, root, {"usr/bin/nvml-probe": probe}),
@@ -93,7 +95,7 @@ def _make(folder: Path, root: Path, programs: Mapping[str, Path], references: Ma
 
 def compile_program(source: Path, target: Path, *options: str) -> Path:
     """Compile one C file into ``target`` and return it. Raises ArtifactError with the compiler's words when that fails."""
-    run(f"compiling {source.name}", ["gcc", "-std=c11", "-O2", "-s", "-Wall", "-Wextra", "-Werror", "-o", target, source, *options])
+    run(f"compiling {source.name}", ["gcc", "-std=c11", "-O2", "-s", "-Wall", "-Wextra", "-o", target, source, *options])
     return target
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from sandbox.nvml.build import BuildError, build
 
+from . import glibc
 from .errors import ArtifactError
 from .images import images
 from .lookup import ensure
 from .progress import QUIET, Progress
+from .rootfs import rootfs
 from .settings import SANDBOX, Settings
 from .store import digest, file_digest, tree_digest
 
@@ -30,6 +32,7 @@ def node_layer(settings: Settings, progress: Progress = QUIET) -> Path:
     programs = ensure(_PROGRAMS, settings, progress)
     archives = images(settings, progress)
     driver = emulated_driver()
+    glibc.check_runs_on(rootfs(settings, progress), [*sorted(driver.glob("*.so.*")), driver / "nvidia-smi"])
     key = digest(
         [
             _RECIPE,

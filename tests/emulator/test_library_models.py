@@ -19,6 +19,7 @@ MODELS: dict[str, dict[str, Any]] = {
         "engines": {"1g.10gb": [1, 0, 0, 0, 0], "1g.10gb+me": [1, 1, 0, 1, 1], "1g.20gb": [1, 1, 0, 0, 0], "2g.20gb": [2, 1, 0, 0, 0],
                     "3g.40gb": [3, 2, 0, 0, 0], "4g.40gb": [4, 2, 0, 0, 0], "7g.80gb": [7, 5, 0, 1, 1]},
         "multiprocessors": [14, 14, 14, 28, 42, 56, 98],
+        "memory": [9728, 9728, 19968, 19968, 40192, 40192, 80384],
     },
     "h100-80gb-hbm3": {
         "name": "NVIDIA H100 80GB HBM3", "memory_mib": 81559, "pci": 0x233010DE, "architecture": 9, "capability": [9, 0],
@@ -34,6 +35,7 @@ MODELS: dict[str, dict[str, Any]] = {
         "engines": {"1g.18gb": [1, 1, 0, 1, 0], "1g.18gb+me": [1, 1, 0, 1, 1], "1g.35gb": [1, 1, 0, 1, 0], "2g.35gb": [2, 2, 0, 2, 0],
                     "3g.71gb": [3, 3, 0, 3, 0], "4g.71gb": [4, 4, 0, 4, 0], "7g.141gb": [8, 7, 0, 7, 1]},
         "multiprocessors": [16, 16, 26, 32, 60, 64, 132],
+        "memory": [16384, 16384, 33280, 33280, 71168, 71168, 143360],
     },
 }
 #: enum, id, instance count, compute slices, placements {start: size} of the parts with seven compute and eight memory slices.
@@ -119,6 +121,26 @@ def test_plain_facts(nvml_machine: Callable[..., Machine], model: str) -> None:
     assert facts["versions"] == ["595.91.07", "13.595.91.07", 13020]
 
 
+SHORT_LISTS = """
+nvml.nvmlDeviceSetMigMode(device(), 1)
+instance = nvml.nvmlDeviceCreateGpuInstance(device(), 9)
+result = []
+for call, handle, profile in (
+    (nvml.nvmlDeviceGetGpuInstancePossiblePlacements, device(), 19),
+    (nvml.nvmlGpuInstanceGetComputeInstancePossiblePlacements, instance, 0),
+):
+    for size in (0, 2, 3, 9):
+        places = (nvml.c_nvmlGpuInstancePlacement_t * size)()
+        count = ctypes.c_uint(size)
+        result.append([code_of(call, handle, profile, places, ctypes.byref(count)), count.value, sum(place.size for place in places)])
+"""
+
+
+def test_a_list_of_placements_that_is_too_short_is_left_alone(nvml_machine: Callable[..., Machine]) -> None:
+    gpu_instances, compute_instances = [[7, 7, 0]] * 3 + [[0, 7, 7]], [[7, 3, 0]] * 2 + [[0, 3, 3]] * 2
+    assert nvml_machine("h100-80gb-hbm3").python(SHORT_LISTS) == gpu_instances + compute_instances
+
+
 @pytest.mark.parametrize("model", sorted(MODELS))
 def test_profiles_of_seven_slice_parts(nvml_machine: Callable[..., Machine], model: str) -> None:
     expected = MODELS[model]
@@ -133,8 +155,7 @@ def test_profiles_of_seven_slice_parts(nvml_machine: Callable[..., Machine], mod
         assert (profile["starts"], profile["sizes"]) == (starts, [size])
         assert profile["multiprocessors"] == expected["multiprocessors"][number]
         assert profile["engines"] == expected["engines"][name]
-        if "memory" in expected:
-            assert profile["memory"] == expected["memory"][number]
+        assert profile["memory"] == expected["memory"][number]
         assert plugin_name(profile, expected["memory_mib"]) == name
 
 

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from sandbox.artifacts import ArtifactError, nodelayer
+from sandbox.artifacts import ArtifactError, glibc, nodelayer
 from sandbox.artifacts.nodelayer import emulated_driver, make_layer
 from sandbox.nvml.build import BuildError
 
@@ -71,3 +72,19 @@ def test_an_emulator_that_does_not_compile_is_one_error(monkeypatch: pytest.Monk
     monkeypatch.setattr(nodelayer, "build", refuse)
     with pytest.raises(ArtifactError, match="does not compile: no"):
         emulated_driver()
+
+
+def test_a_program_for_a_newer_c_library_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = {"libc.so.6": (2, 36), "old": (2, 4), "static": (), "new": (2, 38)}
+    monkeypatch.setattr(glibc, "newest_version", lambda file: versions[file.name])
+    glibc.check_runs_on(tmp_path, [tmp_path / "old", tmp_path / "static"])
+    with pytest.raises(ArtifactError, match=r"new, compiled on this machine, needs glibc 2\.38, but the hosts have 2\.36: choose a newer Debian"):
+        glibc.check_runs_on(tmp_path, [tmp_path / "old", tmp_path / "new"])
+
+
+def test_the_needed_c_library_is_read_from_the_file(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    (tmp_path / "program.c").write_text("#include <stdio.h>\nint main(void) { return puts(\"x\") < 0; }\n")
+    subprocess.run(["gcc", "-o", program, tmp_path / "program.c"], check=True)
+    assert (2, 2, 5) <= glibc.newest_version(program) <= glibc.newest_version(Path("/") / glibc.LIBC)
+    assert glibc.newest_version(tmp_path / "program.c") == ()

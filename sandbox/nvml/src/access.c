@@ -3,7 +3,7 @@
  *
  * Access by device nodes.
  */
-#define _GNU_SOURCE
+#define _DEFAULT_SOURCE
 #include "access.h"
 #include "state.h"
 

@@ -3,7 +3,7 @@
  *
  * Capability files of MIG instances.
  */
-#define _GNU_SOURCE
+#define _DEFAULT_SOURCE
 #include "capability.h"
 #include "access.h"
 

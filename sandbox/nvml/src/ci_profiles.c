@@ -85,17 +85,21 @@ NVML_EXPORT nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfoV(nvmlGpuIn
     return call_finish(&call, rc);
 }
 
+/* *count is how many fit into placements, and becomes how many there are; without placements only that is told. */
 NVML_EXPORT nvmlReturn_t nvmlGpuInstanceGetComputeInstancePossiblePlacements(nvmlGpuInstance_t handle, unsigned compute_profile,
                                                                              nvmlPlacement_t *placements, unsigned *count)
 {
     struct call call;
     unsigned slices;
     nvmlReturn_t rc = begin(&call, __func__, handle, compute_profile, count, &slices);
-    if (rc == NVML_SUCCESS) {
-        *count = mig_compute_capacity(profile_of(&call), compute_profile);
-        for (unsigned i = 0; placements && i < *count; i++)
-            placements[i] = (nvmlPlacement_t){i * slices, slices};
-    }
+    if (rc != NVML_SUCCESS)
+        return call_finish(&call, rc);
+    unsigned places = mig_compute_capacity(profile_of(&call), compute_profile);
+    if (placements && *count < places)
+        rc = NVML_ERROR_INSUFFICIENT_SIZE;
+    for (unsigned i = 0; rc == NVML_SUCCESS && placements && i < places; i++)
+        placements[i] = (nvmlPlacement_t){i * slices, slices};
+    *count = places;
     return call_finish(&call, rc);
 }
 

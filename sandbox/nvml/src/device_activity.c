@@ -3,6 +3,7 @@
  *
  * Field values, processes and events of a GPU. The emulator has no processes on its GPUs and no events of its own yet.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "call.h"
 
 #include <errno.h>

@@ -132,17 +132,20 @@ static nvmlReturn_t privileged_query(struct call *call, const char *symbol, nvml
     return access_all_instances() ? NVML_SUCCESS : NVML_ERROR_NO_PERMISSION;
 }
 
+/* *count is how many fit into placements, and becomes how many there are; without placements only that is told. */
 NVML_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstancePossiblePlacements_v2(nvmlDevice_t device, unsigned profile_id, nvmlPlacement_t *placements,
                                                                        unsigned *count)
 {
     struct call call;
     const struct gi_profile *profile;
     nvmlReturn_t rc = privileged_query(&call, __func__, device, profile_id, count, &profile);
-    if (rc == NVML_SUCCESS) {
-        for (unsigned i = 0; placements && i < profile->placement_count; i++)
-            placements[i] = (nvmlPlacement_t){profile->starts[i], profile->size};
-        *count = profile->placement_count;
-    }
+    if (rc != NVML_SUCCESS)
+        return call_finish(&call, rc);
+    if (placements && *count < profile->placement_count)
+        rc = NVML_ERROR_INSUFFICIENT_SIZE;
+    for (unsigned i = 0; rc == NVML_SUCCESS && placements && i < profile->placement_count; i++)
+        placements[i] = (nvmlPlacement_t){profile->starts[i], profile->size};
+    *count = profile->placement_count;
     return call_finish(&call, rc);
 }
 

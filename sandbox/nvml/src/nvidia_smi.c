@@ -4,7 +4,7 @@
  * The few forms of nvidia-smi that scripts rely on: the table, -L, -q, --version, and -r (reset). Everything comes from the
  * libnvidia-ml.so.1 that the loader finds.
  */
-#define _GNU_SOURCE
+#define _DEFAULT_SOURCE
 #include "nvml_abi.h"
 
 #include <dlfcn.h>

@@ -3,7 +3,7 @@
  *
  * The state file: mapping, lock, two banks.
  */
-#define _GNU_SOURCE
+#define _DEFAULT_SOURCE
 #include "state.h"
 
 #include <errno.h>
