@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, gpufleet.dra contributors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The one door to the Kubernetes API: kubernetes.core's client and options, raw JSON out, every failure a registered reason.
+"""The one door to the Kubernetes API: kubernetes.core's options, raw JSON out, every failure a registered reason.
 
-Messages name the server, the verb and the resource; they never hold a token, a header or a kubeconfig.
+No request waits for ever: a server that does not answer is given up after 10 s to connect and 60 s to answer. Resources are addressed by
+their paths, so nothing is asked for but what is needed, and no discovery cache is written to the temp folder. Messages name the server, the verb and the resource; they never hold a token, a header or a kubeconfig.
 """
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn
 
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
-from ansible_collections.kubernetes.core.plugins.module_utils.k8s.client import get_api_client
+from ansible_collections.kubernetes.core.plugins.module_utils.k8s import client as kubernetes_core
 from ansible_collections.kubernetes.core.plugins.module_utils.k8s.exceptions import CoreException
 
 from ..reasons import Finding, FleetError, finding
@@ -21,8 +22,10 @@ from ..reasons import Finding, FleetError, finding
 try:
     import urllib3
     import yaml
+    from kubernetes.client import ApiClient
     from kubernetes.client.exceptions import ApiException
     from kubernetes.config.config_exception import ConfigException
+    from kubernetes.dynamic import DynamicClient
 except ImportError as error:
     MISSING_LIBRARY = str(error.name or "kubernetes").partition(".")[0]
 else:
@@ -83,11 +86,11 @@ class KubeApi:
         options = {name: params[name] for name in AUTH_ARG_SPEC if params.get(name) is not None}
         where = str(options.get("host") or "Kubernetes API")
         try:
-            return cls(get_api_client(**options).client)
+            connected = cls(_client(options))
         except (CoreException, ConfigException, yaml.YAMLError, OSError, TypeError, ValueError) as error:
             raise FleetError(finding("KubeconfigUnusable", where, why=_one_line(error))) from None
-        except (urllib3.exceptions.HTTPError, ApiException) as error:
-            _raise_transport(error, where, "connect", None)
+        connected._greet()
+        return connected
 
     def get(self, resource: Resource, name: str, namespace: str | None = None) -> dict[str, Any] | None:
         """Return one object, or None if there is none of that name."""
@@ -116,6 +119,13 @@ class KubeApi:
         except _NotFound:
             why = f"there is no object {name}"
             raise FleetError(finding("ApiRequestFailed", self.host, verb="patch", resource=resource.plural, why=why)) from None
+
+    def _greet(self) -> None:
+        """Ask for the server's version, so that what is wrong with the connection or the credentials is said at once."""
+        try:
+            self._client.request("GET", "/version", serialize=False, _request_timeout=(_CONNECT_TIMEOUT_S, _CONNECT_TIMEOUT_S))
+        except (urllib3.exceptions.HTTPError, ApiException) as error:
+            _raise_transport(error, self.host, "connect", None)
 
     def _pages(self, resource: Resource, namespace: str | None, selectors: dict[str, str]) -> Iterator[list[dict[str, Any]]]:
         token = None
@@ -147,6 +157,24 @@ class _NotFound(Exception):
 
 class _Expired(Exception):
     """The API server answered 410: the continue token is too old."""
+
+
+def _client(options: dict[str, Any]) -> DynamicClient:
+    """Return a client by kubernetes.core's options and environment variables.
+
+    kubernetes.core offers this only together with a discovery that waits for ever on a silent server, hence its parts are used.
+    """
+    configuration = kubernetes_core._create_configuration(kubernetes_core._create_auth_spec(**options))
+    for path in filter(None, (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)):
+        # A file that is missing is said here; in the midst of a request it would look like a broken connection.
+        with open(path, "rb"):
+            pass
+    # urllib3 by itself would make three more attempts at a server that does not answer.
+    configuration.retries = urllib3.Retry(total=3, connect=0, read=1)
+    client = ApiClient(configuration)
+    for name, value in kubernetes_core._create_headers(**options).items():
+        kubernetes_core._set_header(client, name, value)
+    return DynamicClient(client, discoverer=lambda *_arguments: None)
 
 
 def _raise_transport(error: Exception, host: str, verb: str, resource: Resource | None, namespace: str | None = None) -> NoReturn:

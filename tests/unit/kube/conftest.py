@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, gpufleet.dra contributors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""An API server in a thread, for the real client: TLS, discovery, and answers that a test lays down."""
+"""An API server in a thread, for the real client: TLS, its version, and answers that a test lays down."""
 from __future__ import annotations
 
 import datetime
@@ -22,12 +22,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 Answer = tuple[int, dict[str, Any]]
-DISCOVERY = {
-    "/version": {"major": "1", "minor": "37", "gitVersion": "v1.37.2"},
-    "/api": {"kind": "APIVersions", "versions": ["v1"]},
-    "/apis": {"kind": "APIGroupList", "groups": []},
-    "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": []},
-}
+VERSION = {"major": "1", "minor": "37", "gitVersion": "v1.37.2"}
 
 
 def status(code: int, message: str = "") -> Answer:
@@ -36,11 +31,11 @@ def status(code: int, message: str = "") -> Answer:
 
 
 class FakeApiServer:
-    """Answers discovery by itself and everything else by ``answer(method, path, query, body)``; ``requests`` holds what was asked for."""
+    """Answers GET /version by ``version`` and everything else by ``answer(method, path, query, body)``; ``requests`` holds what was asked for."""
 
     def __init__(self, folder: Path) -> None:
         self.answer: Callable[[str, str, dict[str, str], Any], Answer] = lambda *_request: status(404)
-        self.before_discovery: Answer | None = None
+        self.version: Answer = (200, VERSION)
         self.requests: list[tuple[str, str, dict[str, str], Any]] = []
         certificate, key = _certificate(folder)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -57,10 +52,8 @@ class FakeApiServer:
 
     def reply(self, method: str, path: str, query: dict[str, str], body: Any) -> Answer:
         """Return the answer to one request."""
-        if self.before_discovery is not None:
-            return self.before_discovery
-        if path in DISCOVERY:
-            return 200, DISCOVERY[path]
+        if path == "/version":
+            return self.version
         self.requests.append((method, path, query, body))
         return self.answer(method, path, query, body)
 
@@ -91,7 +84,7 @@ class FakeApiServer:
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApiServer]:
-    """A running server; the client's discovery cache is kept out of the machine's temp folder."""
+    """A running server; whatever its clients leave in the temp folder lands in the test's own."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     fake = FakeApiServer(tmp_path)
     yield fake

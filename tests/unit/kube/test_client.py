@@ -3,6 +3,9 @@
 """The edge to the Kubernetes API with the real client against a server in a thread: paging, and every failure as one sentence."""
 from __future__ import annotations
 
+import contextlib
+import socket
+import time
 from pathlib import Path
 from typing import Any
 
@@ -100,9 +103,9 @@ def test_api_that_is_not_served(api: KubeApi) -> None:
 
 @pytest.mark.parametrize("early", [True, False])
 def test_expired_token(server: Any, failure: Any, early: bool) -> None:
-    """The server may say so at discovery, which connecting does, or at the first request."""
+    """The server may say so when it is asked for its version, which connecting does, or at the first request."""
     if early:
-        server.before_discovery = failure(401, "Unauthorized")
+        server.version = failure(401, "Unauthorized")
     server.answer = lambda *_request: failure(401, "Unauthorized")
     with pytest.raises(FleetError) as error:
         KubeApi.connect(server.auth).list_all(NODES)
@@ -117,7 +120,7 @@ def test_server_error_is_told_in_its_words(server: Any, api: KubeApi, failure: A
 
 
 def test_answer_that_is_not_from_an_api_server(server: Any, failure: Any) -> None:
-    server.before_discovery = failure(404, "no such page")
+    server.version = failure(404, "no such page")
     with pytest.raises(FleetError) as error:
         KubeApi.connect(server.auth)
     assert reason(error) == "ApiRequestFailed"
@@ -130,6 +133,30 @@ def test_server_down(server: Any, connected: bool) -> None:
     with pytest.raises(FleetError, match="Connection refused") as error:
         (api or KubeApi.connect(server.auth)).list_all(NODES)
     assert reason(error) == "ApiUnreachable"
+
+
+@pytest.mark.parametrize("silent", ["at the handshake", "at the first packet"])
+def test_server_that_never_answers(monkeypatch: pytest.MonkeyPatch, silent: str) -> None:
+    """A firewall that swallows packets, and a proxy that takes the connection and says nothing: both are given up soon."""
+    monkeypatch.setattr(client_module, "_CONNECT_TIMEOUT_S", 0.3)
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0 if silent == "at the first packet" else 8)
+        if silent == "at the first packet":
+            # A full queue: the kernel drops every further SYN.
+            stack.enter_context(socket.create_connection(listener.getsockname()))
+        began = time.monotonic()
+        with pytest.raises(FleetError, match="timed out") as error:
+            KubeApi.connect({"host": f"https://127.0.0.1:{listener.getsockname()[1]}", "api_key": "secret-token"})
+    assert reason(error) == "ApiUnreachable"
+    assert time.monotonic() - began < 3
+
+
+def test_connecting_leaves_no_discovery_cache(server: Any, tmp_path: Path) -> None:
+    before = set(tmp_path.iterdir())
+    KubeApi.connect(server.auth)
+    assert set(tmp_path.iterdir()) == before
 
 
 def test_untrusted_certificate(server: Any) -> None:

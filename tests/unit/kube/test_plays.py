@@ -183,7 +183,7 @@ def test_report_that_cannot_be_written(play: Play) -> None:
 
 
 def test_refused_credentials(play: Play, server: Any, failure: Any) -> None:
-    server.before_discovery = failure(401, "Unauthorized")
+    server.version = failure(401, "Unauthorized")
     code, output = play.run()
     assert code == 2
     assert "[ApiUnauthorized]" in output
