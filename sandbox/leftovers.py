@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from . import network
-from .nodes import cgroups
+from .nodes import cgroups, masters
 from .nodes.record import HostRecord
 from .processes import PidFile
 from .state import RunState
@@ -25,7 +25,8 @@ def find(state: RunState, hosts: Iterable[HostRecord]) -> list[str]:
         for pid in sorted(cgroups.members(host.groups())):
             left.append(f"process {pid} of {host.name} still runs")
         left.extend(f"cgroup {group} still exists" for group in host.groups() if group.exists())
-    left.extend(f"link {name} still exists" for name in network.links_of(state.addresses))
+    left.extend(f"the ssh master {pid} still runs" for pid in masters.running(state.control_sockets))
+    left.extend(f"link {name} still exists" for name in network.links_of(state.addresses, state.owner))
     left.extend(f"{place} is still mounted" for place in mounts_below(state.root, Path("/proc/self/mounts").read_text()))
     return left
 

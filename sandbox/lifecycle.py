@@ -13,7 +13,7 @@ from typing import Any
 from . import artifacts, leftovers, limits, network, spec
 from .control_plane.plane import BINARIES, ControlPlane
 from .errors import SandboxError
-from .nodes import models
+from .nodes import masters, models
 from .nodes.hosts import Hosts
 from .nodes.record import HostRecord
 from .state import RunState
@@ -74,13 +74,14 @@ class Sandbox:
             with self.progress.step(f"taking sandbox {self.state.name} down"):
                 hosts, addresses = self.hosts(), self.state.addresses
                 records = hosts.all()
+                masters.end(self.state.control_sockets)
                 for host in records:
                     hosts.cut_power(host)
                 ControlPlane(self.state).stop()
                 for host in records:
                     with contextlib.suppress(SandboxError):  # leftovers.find says it, with all else
                         hosts.clean(host)
-                for link in network.links_of(addresses):
+                for link in network.links_of(addresses, self.state.owner):
                     network.delete_link(link)
                 left = leftovers.find(self.state, records)
                 if not left:
@@ -128,10 +129,10 @@ class Sandbox:
             "rootfs": str(artifacts.rootfs(self.settings, self.progress)),
             "layer": str(layer),
         }
-        self.state.create(record)
+        self.state.create(record, lambda addresses: network.ensure_bridge(addresses, self.state.owner))
 
     def _start(self, record: dict[str, Any], fleet: spec.FleetSpec) -> None:
-        network.ensure_bridge(self.state.addresses)
+        network.ensure_bridge(self.state.addresses, self.state.owner)
         plane = self.plane()
         hosts = Hosts(self.state, plane)
         self._check_limits(hosts, len({node.name for node in fleet.nodes} | {host.name for host in hosts.all()}))

@@ -121,17 +121,17 @@ class PidFile:
 
 
 def start(argv: Sequence[str], log: Path, pid_file: PidFile, env: Mapping[str, str], cwd: Path) -> subprocess.Popen[bytes]:
-    """Start a background process in a session of its own with stdout and stderr appended to ``log``; record it in ``pid_file``."""
+    """Start a background process in a session of its own with stdout and stderr appended to ``log``; record it in ``pid_file``.
+
+    The child records itself before it becomes the program: whenever the starter dies, what runs is recorded. Call it from a process without
+    other threads. Raises OSError when the program cannot be run.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as stream:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             list(argv), stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, start_new_session=True, env=dict(env), cwd=cwd,
+            preexec_fn=lambda: pid_file.write(os.getpid()),
         )
-    try:
-        pid_file.write(process.pid)
-    except ProcessLookupError:
-        pid_file.path.unlink(missing_ok=True)  # it ended at once: whoever waits for it will say so
-    return process
 
 
 def tail(path: Path, lines: int = 20) -> str:

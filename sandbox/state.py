@@ -2,18 +2,20 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Where a sandbox keeps its run state, and which addresses it owns.
 
-Everything lies below CACHE/run/NAME. A sandbox has an index, taken under a lock that all sandboxes of a cache share; the index decides its
-subnet, its loopback address and the names of its links, so that sandboxes run side by side with the standard port numbers.
+Everything lies below CACHE/run/NAME. A sandbox has an index, taken under a lock that all sandboxes of the machine share; the index decides
+its subnet, its loopback address and the names of its links, so that sandboxes run side by side with the standard port numbers.
 """
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import ipaddress
 import json
+import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +27,11 @@ from .errors import SandboxError
 MAX_INDEX = 200
 FIRST_HOST = 10  # host part of the address of slot 0
 MAX_SLOTS = 100
+#: Sandboxes of different caches share the machine's addresses, so the lock over choosing one lies outside of every cache.
+INDEX_LOCK = Path("/run/lock/gpufleet-dra")
+#: Routes with shorter prefixes, as VPNs set them for all of 10.0.0.0/8, lose to a sandbox's own more exact route.
+MIN_PREFIX_LENGTH = 16
+_ALL_SUBNETS = ipaddress.IPv4Network("10.91.0.0/16")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?")
 
 
@@ -87,7 +94,18 @@ class RunState:
         self.ssh = self.root / "ssh"
         self.bin = self.root / "bin"
         self.nodes = self.root / "nodes"
+        self.control_sockets = self.root / "cp"  # of ssh masters; a short name, for a socket's path has at most 107 characters
         self.admin_kubeconfig = self.root / "kubeconfig"
+
+    @property
+    def key(self) -> str:
+        """Six hex digits that tell this sandbox from those of the same name in other caches."""
+        return hashlib.sha256(str(self.root).encode()).hexdigest()[:6]
+
+    @property
+    def owner(self) -> str:
+        """What stands on the bridge as its alias: the folder, so that a person finds whose it is."""
+        return f"gpufleet sandbox {self.key} {self.root}"[:255]
 
     @property
     def exists(self) -> bool:
@@ -107,14 +125,18 @@ class RunState:
         """The addresses of the existing sandbox."""
         return Addresses(int(self.read()["index"]))
 
-    def create(self, record: dict[str, Any]) -> None:
-        """Make the folder and take a free index; ``record`` is kept beside it."""
+    def create(self, record: dict[str, Any], claim: Callable[[Addresses], None] | None = None) -> None:
+        """Make the folder and take a free index; ``record`` is kept beside it.
+
+        ``claim`` takes the addresses on the machine while nobody else can choose them. Raises SandboxError when no index is free.
+        """
         self.runs.mkdir(parents=True, exist_ok=True)
-        with (self.runs / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with _only_one_chooses():
             index = self._free_index()
             self.root.mkdir(mode=0o700, exist_ok=True)
             write_json(self._record, dict(record, index=index))
+            if claim is not None:
+                claim(Addresses(index))
 
     def remove(self) -> None:
         """Delete the folder with all that is in it."""
@@ -137,12 +159,25 @@ class RunState:
 
     def _free_index(self) -> int:
         taken = {int(json.loads(record.read_text())["index"]) for record in self.runs.glob("*/sandbox.json")}
-        networks = _networks_of_machine()
+        networks = [network for network in _networks_of_machine() if network.prefixlen >= MIN_PREFIX_LENGTH]
         for index in range(MAX_INDEX):
             subnet = ipaddress.ip_network(Addresses(index).subnet)
             if index not in taken and not any(subnet.overlaps(network) for network in networks):
                 return index
-        raise SandboxError("no subnet of 10.91.0.0/16 is free on this machine: take a sandbox down.")
+        if _ALL_SUBNETS in networks:
+            raise SandboxError(f"this machine has a route to {_ALL_SUBNETS}, in which sandboxes have their subnets: remove that route first.")
+        raise SandboxError(f"no subnet of {_ALL_SUBNETS} is free on this machine: take a sandbox down.")
+
+
+@contextmanager
+def _only_one_chooses() -> Iterator[None]:
+    INDEX_LOCK.parent.mkdir(exist_ok=True)
+    descriptor = os.open(INDEX_LOCK, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _networks_of_machine() -> list[ipaddress.IPv4Network]:

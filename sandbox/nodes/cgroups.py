@@ -33,7 +33,10 @@ def own_groups(proc_cgroup: str) -> dict[str, str]:
 
 
 def v1_groups(sandbox: str, host: str) -> list[Path]:
-    """Return the group of this host in every v1 hierarchy (and in hybrid's v2 one), as the calling process would have them."""
+    """Return the group of this host in every v1 hierarchy (and in hybrid's v2 one), as the calling process would have them.
+
+    ``sandbox`` has to be unique on the machine, not only in its cache.
+    """
     own = own_groups(Path("/proc/self/cgroup").read_text())
     # a controller name with a comma (cpu,cpuacct) is the folder's name too
     return [

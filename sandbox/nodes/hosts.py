@@ -103,8 +103,7 @@ class Hosts:
         network.delete_link(host.veth)
         if host.scope:
             subprocess.run(["systemctl", "stop", host.scope], check=False, capture_output=True)
-            return
-        left = cgroups.remove(host.cgroups, with_parent=True)
+        left = cgroups.remove(host.groups(), with_parent=not host.scope)
         if left:
             pids = ", ".join(str(pid) for pid in sorted(cgroups.members(left)))
             raise SandboxError(f"the cgroup {left[0]} of {host.name} is still in use by the processes {pids}: end them first.")
@@ -170,8 +169,8 @@ class Hosts:
             kubernetes=self.plane is not None,
             rootfs=rootfs,
             layer=layer,
-            cgroups=() if unified else tuple(cgroups.v1_groups(self.state.name, spec.name)),
-            scope=f"gpufleet-{self.state.name}-{spec.name}.scope" if unified else "",
+            cgroups=() if unified else tuple(cgroups.v1_groups(f"{self.state.name}-{self.state.key}", spec.name)),
+            scope=f"gpufleet-{self.state.name}-{self.state.key}-{spec.name}.scope" if unified else "",
         )
 
     def _wait_host(self, host: HostRecord) -> None:

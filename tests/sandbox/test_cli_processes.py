@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,6 +93,25 @@ def test_start_writes_to_the_log_and_outlives_its_starter(tmp_path: Path) -> Non
     finally:
         pid_file.stop(grace_s=0)
         process.wait()
+
+
+def test_what_runs_is_recorded_even_if_the_starter_dies_at_once(tmp_path: Path) -> None:
+    starter = """
+        import os, pathlib, subprocess, sys
+        from sandbox import processes
+        real = subprocess.Popen
+        def start_and_die(*arguments, **options):
+            real(*arguments, **options)
+            os._exit(9)
+        processes.subprocess.Popen = start_and_die
+        folder = pathlib.Path(sys.argv[1])
+        processes.start(["sleep", "60"], folder / "log", processes.PidFile(folder / "p.json"), os.environ, folder)
+    """
+    assert subprocess.run([sys.executable, "-c", textwrap.dedent(starter), str(tmp_path)], check=False).returncode == 9
+    process = PidFile(tmp_path / "p.json").running()
+    assert process is not None
+    assert Path(f"/proc/{process.pid}/cmdline").read_bytes() == b"sleep\0" + b"60\0"
+    process.signal(signal.SIGKILL)
 
 
 def test_tail_gives_the_last_lines_of_a_long_log(tmp_path: Path) -> None:

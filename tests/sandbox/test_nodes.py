@@ -210,17 +210,32 @@ def test_a_v2_host_is_a_delegated_scope(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(cgroups, "is_v2", lambda: True)
     hosts = new_hosts(tmp_path)
     (host,) = hosts.create([GPU_NODE], Path("/rootfs"), Path("/layer"))
-    assert (host.cgroups, host.scope) == ((), "gpufleet-box-n1.scope")
-    assert host.groups() == (Path("/sys/fs/cgroup/system.slice/gpufleet-box-n1.scope"),)
+    assert (host.cgroups, host.scope) == ((), f"gpufleet-box-{hosts.state.key}-n1.scope")
+    assert host.groups() == (Path(f"/sys/fs/cgroup/system.slice/{host.scope}"),)
     assert "cgroupDriver: systemd" in read(host, "etc/kubernetes/kubelet.yaml")
     assert "SystemdCgroup = true" in read(host, "etc/containerd/config.toml")
     started: list[list[str]] = []
+    run: list[list[str]] = []
     monkeypatch.setattr(hosts_module.processes, "start", lambda command, *_: started.append(command))
-    monkeypatch.setattr(hosts_module.subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 0))
+    monkeypatch.setattr(hosts_module.subprocess, "run", lambda command, **_: run.append(command))
     monkeypatch.setattr(hosts_module.network, "delete_link", lambda name: None)
     hosts.start(host)
+    assert run == [["systemctl", "stop", host.scope]]
     assert started[0][:4] == ["systemd-run", "--scope", "--quiet", "--collect"]
     assert "--property=Delegate=yes" in started[0]
+    monkeypatch.setattr(cgroups, "remove", lambda groups, with_parent: groups)
+    with pytest.raises(SandboxError, match=rf"the cgroup /sys/fs/cgroup/system\.slice/{host.scope} of n1 is still in use"):
+        hosts.clean(host)
+
+
+def test_sandboxes_of_the_same_name_in_two_caches_share_no_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for unified in (True, False):
+        monkeypatch.setattr(cgroups, "is_v2", lambda unified=unified: unified)
+        names = set()
+        for folder in ("a", "b"):
+            hosts = new_hosts(tmp_path / f"{folder}{unified}", kubernetes=False)
+            names.add(hosts.create([CPU_NODE], Path("/rootfs"), Path("/layer"))[0].groups())
+        assert len(names) == 2
 
 
 def test_removing_cgroups_reports_what_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
