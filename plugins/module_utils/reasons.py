@@ -12,7 +12,6 @@ from typing import Any
 
 ERROR = "error"
 WARNING = "warning"
-INFO = "info"
 
 
 @dataclass(frozen=True)
@@ -331,6 +330,11 @@ REASONS = _rows(
         "Add the node to the inventory, or set dra_node_name on its host.",
     ),
     Reason(
+        "NoGpuFound", WARNING,
+        "NVML lists no GPU on this host",
+        "See with lspci and the kernel log why the driver has none; a host that is to have no GPU does not belong to dra_hosts.",
+    ),
+    Reason(
         "NvmlFactsMissing", ERROR,
         "the GPUs of the host could not be read: {why}",
         "Make gpufleet.dra.nvml_info work on the host, then verify again.",
@@ -368,8 +372,8 @@ REASONS = _rows(
     ),
     Reason(
         "PauseTimedOut", ERROR,
-        "after {timeout_s} s still waiting for {what}",
-        "Look at the pod with kubectl describe; running again resumes where this stopped.",
+        "after {timeout_s} s still waiting for {what}; the node stays cordoned",
+        "Look at the pod with kubectl describe and kubectl logs; running again resumes where this stopped.",
     ),
     Reason(
         "PauseRecordUnreadable", ERROR,
@@ -415,8 +419,9 @@ REASONS = _rows(
     # -- Roles: inventory, GPU Operator, DeviceClasses ---------------------------------------------------------------------------------------
     Reason(
         "InventoryWithoutHosts", ERROR,
-        "no host of the inventory matches it",
-        "Add GPU nodes to the group, or set dra_hosts to the group or pattern of your GPU nodes.",
+        "no host of the inventory is left to work on",
+        "Put GPU nodes into group gpu_nodes or give their pattern by -e dra_hosts=PATTERN (set in the inventory it has no effect); "
+        "--limit has to leave one of them.",
     ),
     Reason(
         "AnsibleTooOld", ERROR,
@@ -429,19 +434,39 @@ REASONS = _rows(
         "Upgrade the cluster: earlier versions lack what NVIDIA's DRA driver needs.",
     ),
     Reason(
-        "StaticLayoutWithOperatorDriver", ERROR,
-        "mig_strategy is static but the operator owns the driver, so after a reboot the DRA plugin starts before a layout can be back",
-        "Install the driver on the hosts and set nvidia_driver_owner to host.",
+        "OperatorDriverUnsupported", ERROR,
+        "the driver of the GPU Operator is not supported yet: layouts are made before the operator comes, and need the driver",
+        "Install the driver on the hosts; leave nvidia_driver_owner at host and driver.enabled out of gpu_operator_values.",
     ),
     Reason(
-        "StaticLayoutWithDynamicMig", ERROR,
-        "the DynamicMIG gate is on but hosts of this play have mig_strategy static, and with the gate the plugin destroys instances that it did not make",
-        "Remove DynamicMIG from gpu_operator_feature_gates, or set mig_strategy to none on every host.",
+        "FeatureGateUnsupported", ERROR,
+        "with {gates} the DRA driver publishes what the verification cannot judge yet",
+        "Leave it off.",
+    ),
+    Reason(
+        "ClusterSettingsDiffer", ERROR,
+        "there is one of it for the whole cluster, but hosts have different values, for example {first} and {other}",
+        "Set it once for all GPU nodes, as in group_vars/gpu_nodes.",
+    ),
+    Reason(
+        "HelmUnusable", ERROR,
+        "Helm {floor} or later is needed on the controller: {why}",
+        "Install Helm there, or name it by gpu_operator_helm_binary.",
+    ),
+    Reason(
+        "HelmCredentialsUnsupported", ERROR,
+        "Helm cannot use {keys} of it: {why}",
+        "Put these credentials into a kubeconfig, and give kubeconfig and context only.",
+    ),
+    Reason(
+        "ChartUnreadable", ERROR,
+        "the chart cannot be read: {why}",
+        "Correct gpu_operator_chart_ref, gpu_operator_chart_repo_url and gpu_operator_chart_version; helm show chart shows the same error.",
     ),
     Reason(
         "ChartTooOld", ERROR,
         "chart version {found} is below {floor}",
-        "Set it to {floor} or later; earlier releases need repairs by hand that this role does not make.",
+        "Use {floor} or later; earlier releases need repairs by hand that this role does not make.",
     ),
     Reason(
         "ValuesWithoutGpuCluster", ERROR,
@@ -452,6 +477,11 @@ REASONS = _rows(
         "ClusterPolicyExists", ERROR,
         "it exists, and a GPUCluster cannot stand beside it",
         "Remove the GPU Operator's device plugin installation first; NVIDIA supports no change in place and advises a new cluster.",
+    ),
+    Reason(
+        "OperatorNotUpdated", ERROR,
+        "after {seconds} s it is missing or does not run what was last asked for",
+        "Look at its events with kubectl -n {namespace} describe deployment, and at the log of its pod.",
     ),
     Reason(
         "GpuClusterNotReady", ERROR,
@@ -473,5 +503,10 @@ REASONS = _rows(
         "ManagedDeviceClass", ERROR,
         "the GPU Operator manages it and reverts every edit",
         "Give the class in device_classes_own a name of your own.",
+    ),
+    Reason(
+        "ExtendedResourceDropped", ERROR,
+        "the API server has dropped its extended resource {resource}",
+        "Turn on the feature gate DRAExtendedResource (off by default before Kubernetes 1.36) on API server, scheduler and kubelets, or leave extended_resource_name out.",
     ),
 )

@@ -26,10 +26,11 @@ options:
     required: true
   state:
     description:
-      - With V(paused) the plugin is taken off the node. Refused, with nothing changed, while a claim holds one of O(devices) or while the
-        operator upgrades the node's driver.
-      - With V(resumed) the node is put back as recorded. The module waits for a plugin pod with a new UID that is ready, then uncordons the
-        node if it was the pause that had cordoned it. Pause values that are left without a record are replaced by the operator's V(true).
+      - With V(paused) the plugin is taken off the node. Refused, with the node as it was found, while a claim holds one of O(devices) or while
+        the operator upgrades the node's driver. In check mode both are warnings.
+      - With V(resumed) the node is put back as recorded. The module waits for a new plugin pod that is ready, and until it publishes
+        O(published_devices), then uncordons the node if it was the pause that had cordoned it. Pause values that are left without a record are
+        replaced by the operator's V(true).
       - With V(probe) nothing is changed; the result says how the node stands.
     type: str
     choices: [paused, resumed, probe]
@@ -39,6 +40,25 @@ options:
       - Names of the devices that will change. Claims on other devices of the node do not count. By default all devices of O(driver) count.
     type: list
     elements: str
+  claims_timeout:
+    description:
+      - Seconds to wait with O(state=paused), the node cordoned, until no claim holds one of O(devices) any more. Nothing is evicted. When the
+        time is over the module fails and the node is as it was found.
+      - With V(0) claims are refused at once, before anything changes.
+    type: int
+    default: 0
+  published_devices:
+    description:
+      - Names of the devices that the node has to publish before O(state=resumed) uncordons it, such as RV(gpufleet.dra.mig_layout#module:device_names).
+        Slices of an old layout outlive the old plugin pod by some seconds, and the scheduler would allocate devices from them that are gone.
+      - By default a ready plugin pod is enough.
+    type: list
+    elements: str
+  details:
+    description:
+      - Whether O(state=probe) also lists the claims that hold O(devices), for which all claims of the cluster are read, and the plugin pods.
+    type: bool
+    default: false
   driver:
     description:
       - The DRA driver.
@@ -55,7 +75,7 @@ options:
     type: str
   timeout:
     description:
-      - Seconds that each of the waits may take, for the operands to go, for the plugin to go, for the plugin to come back.
+      - Seconds that each of the waits may take, for the operands to go, for the plugin to go, for the plugin to come back, for it to publish.
     type: int
     default: 300
 extends_documentation_fragment:
@@ -87,17 +107,20 @@ EXAMPLES = r"""
         mode: enabled
         instances: all-1g
   become: true
+  register: layout
 
-- name: Put the plugin back and wait until it runs
+- name: Put the plugin back and wait until it publishes the new devices
   gpufleet.dra.dra_node_pause:
     name: "{{ dra_node_name | default(inventory_hostname) }}"
     state: resumed
+    published_devices: "{{ layout.device_names }}"
   delegate_to: localhost
 
 - name: See which pods hold two devices
   gpufleet.dra.dra_node_pause:
     name: node-3
     state: probe
+    details: true
     devices: [gpu-0, gpu-1]
   delegate_to: localhost
   register: node
@@ -126,7 +149,7 @@ after:
   contains: *view
 claims:
   description: Claims without admin access that hold the devices in question.
-  returned: when O(state=probe)
+  returned: when O(state=probe) and O(details=true)
   type: list
   elements: dict
   contains:
@@ -146,12 +169,13 @@ claims:
       elements: str
 plugin_pods:
   description: Names of the plugin pods on the node.
-  returned: when O(state=probe)
+  returned: when O(state=probe) and O(details=true)
   type: list
   elements: str
 """
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -169,6 +193,9 @@ def argument_spec() -> dict[str, Any]:
         name={"type": "str", "required": True},
         state={"type": "str", "choices": ["paused", "resumed", "probe"], "default": "paused"},
         devices={"type": "list", "elements": "str"},
+        claims_timeout={"type": "int", "default": 0},
+        published_devices={"type": "list", "elements": "str"},
+        details={"type": "bool", "default": False},
         driver={"type": "str", "default": "gpu.nvidia.com"},
         plugin_selector={"type": "str", "default": "app=nvidia-dra-driver-kubelet-plugin"},
         plugin_namespace={"type": "str"},
@@ -177,7 +204,7 @@ def argument_spec() -> dict[str, Any]:
     return spec
 
 
-def run(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
+def run(params: dict[str, Any], check_mode: bool, warn: Callable[[str], None]) -> dict[str, Any]:
     """Bring the node into the state that was asked for and return the module's result. Raises FleetError."""
     options = PauseOptions(
         node=params["name"],
@@ -186,6 +213,8 @@ def run(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
         plugin_selector=params["plugin_selector"],
         namespace=params["plugin_namespace"],
         timeout_s=params["timeout"],
+        claims_timeout_s=params["claims_timeout"],
+        published=params["published_devices"],
         check_mode=check_mode,
     )
     pause = NodePause(KubeApi.connect(params), options)
@@ -194,9 +223,11 @@ def run(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
         pause.pause()
     elif params["state"] == "resumed":
         pause.resume()
-    else:
+    elif params["details"]:
         more["claims"] = [claim.as_dict() for claim in pause.claims()]
         more["plugin_pods"] = [pod["metadata"]["name"] for pod in pause.plugin_pods()]
+    for warning in pause.warnings:
+        warn(warning)
     return dict(more, changed=pause.changed, before=pause.before, after=pause.after, diff={"before": pause.before, "after": pause.after})
 
 
@@ -204,7 +235,7 @@ def main() -> None:
     """Run the module."""
     module = AnsibleK8SModule(module_class=AnsibleModule, argument_spec=argument_spec(), supports_check_mode=True, check_pyyaml=False)
     try:
-        module.exit_json(**run(module.params, module.check_mode))
+        module.exit_json(**run(module.params, module.check_mode, module.warn))
     except FleetError as error:
         module.fail_json(**error.as_failure())
 

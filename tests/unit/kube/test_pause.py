@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.gpufleet.dra.plugins.module_utils.kube import pause_record as record
-from ansible_collections.gpufleet.dra.plugins.module_utils.kube.client import NODES, PODS, RESOURCE_CLAIMS
+from ansible_collections.gpufleet.dra.plugins.module_utils.kube.client import NODES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from ansible_collections.gpufleet.dra.plugins.module_utils.kube.pause import NodePause, PauseOptions
-from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import FleetError
+from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import FleetError, finding
 
 NODE = "h100-1"
 PLUGIN = "nvidia.com/gpu.deploy.dra-driver"
@@ -38,6 +38,9 @@ class FakeCluster:
     def __init__(self) -> None:
         self.node: dict[str, Any] = {"metadata": {"name": NODE, "labels": dict.fromkeys(APPS, "true"), "annotations": {}}, "spec": {}}
         self.claims: list[dict[str, Any]] = []
+        self.claims_end_after: int | None = None
+        self.api_fails = False
+        self.looks_at_slices: list[list[dict[str, Any]]] = []
         self.pods: dict[str, dict[str, Any]] = {}
         self.stuck: set[str] = set()
         self.plugin_status: dict[str, Any] = READY
@@ -69,9 +72,19 @@ class FakeCluster:
         return copy.deepcopy(self.node) if name == NODE else None
 
     def list_all(self, resource: Any, namespace: str | None = None, **selectors: str) -> list[dict[str, Any]]:
-        """List claims, or the node's pods by label app."""
+        """List claims, slices, or the node's pods by label app."""
         if resource == RESOURCE_CLAIMS:
+            if self.api_fails:
+                raise FleetError(finding("ApiRequestFailed", "https://api", verb="list", resource="resourceclaims", why="503"))
+            if self.claims_end_after == 0:
+                self.claims.clear()
+            elif self.claims_end_after is not None:
+                self.claims_end_after -= 1
             return copy.deepcopy(self.claims)
+        if resource == RESOURCE_SLICES:
+            assert selectors == {"field_selector": f"spec.driver=gpu.nvidia.com,spec.nodeName={NODE}"}
+            self.log.append(f"slices, node {'cordoned' if self.node['spec'].get('unschedulable') else 'in service'}")
+            return self.looks_at_slices.pop(0) if len(self.looks_at_slices) > 1 else self.looks_at_slices[0]
         assert (resource, selectors["field_selector"]) == (PODS, f"spec.nodeName={NODE}")
         wanted = selectors["label_selector"].removeprefix("app in (").removeprefix("app=").removesuffix(")").split(",")
         return [copy.deepcopy(pod) for app, pod in self.pods.items() if app in wanted]
@@ -108,8 +121,8 @@ def look_twice(look: Callable[[], Any], enough: Callable[[Any], bool], _timeout_
     return seen if enough(seen) else look()
 
 
-def manage(cluster: FakeCluster, check_mode: bool = False, devices: list[str] | None = None) -> NodePause:
-    options = PauseOptions(NODE, "gpu.nvidia.com", devices, f"app={APPS[PLUGIN]}", None, 30, check_mode)
+def manage(cluster: FakeCluster, devices: list[str] | None = None, **more: Any) -> NodePause:
+    options = PauseOptions(NODE, "gpu.nvidia.com", devices, f"app={APPS[PLUGIN]}", None, 30, **more)
     return NodePause(cluster, options, wait=look_twice)  # type: ignore[arg-type]
 
 
@@ -225,6 +238,44 @@ def test_claim_that_comes_before_the_cordon_undoes_the_pause(cluster: FakeCluste
     assert not any(entry.startswith("gone") for entry in cluster.log)
 
 
+@pytest.mark.parametrize("trouble", ["claim", "api"])
+def test_what_an_earlier_run_left_paused_stays_paused_when_the_next_one_fails(cluster: FakeCluster, trouble: str) -> None:
+    """The earlier run may have died with the GPUs half changed, so nothing may put the node back before the layout is made."""
+    manage(cluster).pause()
+    left = cluster.state()
+    if trouble == "claim":
+        cluster.claim()
+    cluster.api_fails = trouble == "api"
+    assert failure(manage(cluster).pause).code == {"claim": "ClaimsInUse", "api": "ApiRequestFailed"}[trouble]
+    assert (cluster.state(), cluster.pods) == (left, {})
+
+
+def test_waiting_for_claims_cordons_first_and_goes_on_when_they_end(cluster: FakeCluster) -> None:
+    cluster.claim()
+    cluster.claims_end_after = 1
+    manage(cluster, claims_timeout_s=60).pause()
+    assert cluster.pods == {}
+    assert "unschedulable" in cluster.log[0]
+
+
+def test_claims_that_do_not_end_in_time_leave_the_node_as_it_was(cluster: FakeCluster) -> None:
+    cluster.claim()
+    before = cluster.state()
+    assert failure(manage(cluster, claims_timeout_s=60).pause).code == "ClaimsInUse"
+    assert cluster.state() == before
+    assert not any(entry.startswith("gone") for entry in cluster.log)
+
+
+@pytest.mark.parametrize("claims_timeout_s", [0, 60])
+def test_check_mode_warns_of_what_would_refuse_the_pause(cluster: FakeCluster, claims_timeout_s: float) -> None:
+    cluster.claim()
+    cluster.node["metadata"]["labels"]["nvidia.com/gpu-driver-upgrade-state"] = "drain-required"
+    predicted = manage(cluster, check_mode=True, claims_timeout_s=claims_timeout_s)
+    predicted.pause()
+    assert (predicted.changed, cluster.log) == (True, [])
+    assert [warning.rpartition(" ")[2] for warning in predicted.warnings] == ["[DriverUpgradeInProgress]", "[ClaimsInUse]"]
+
+
 @pytest.mark.parametrize(
     ("label", "value", "refused"),
     [
@@ -284,10 +335,51 @@ def test_plugin_that_does_not_come_back_keeps_the_node_cordoned(cluster: FakeClu
     cluster.plugin_status = {"phase": "Pending"}
     found = failure(manage(cluster).resume)
     assert found.code == "PauseTimedOut"
-    assert "(Pending)" in found.cause
+    assert "(Pending)" in found.cause and "stays cordoned" in found.cause
     assert cluster.node["spec"]["unschedulable"] is True
     cluster.pods[APPS[PLUGIN]]["status"] = READY
     manage(cluster).resume()
+    assert "unschedulable" not in cluster.node["spec"]
+
+
+def slices(*devices: str, generation: int = 1, of: int = 1) -> list[dict[str, Any]]:
+    """One ResourceSlice of the node's pool, which announces ``of``."""
+    pool = {"name": NODE, "generation": generation, "resourceSliceCount": of}
+    spec = {"driver": "gpu.nvidia.com", "nodeName": NODE, "pool": pool, "devices": [{"name": name} for name in devices]}
+    return [{"metadata": {"name": f"slice-{generation}"}, "spec": spec}]
+
+
+NEW = ["gpu-0-mig-1g10gb-19-0", "gpu-1"]
+
+
+def test_the_cordon_is_lifted_only_when_the_new_devices_are_published(cluster: FakeCluster) -> None:
+    """The old plugin's slices are still there when the new plugin is ready; the scheduler would allocate devices from them that are gone."""
+    before = cluster.state()
+    manage(cluster).pause()
+    cluster.log.clear()
+    cluster.looks_at_slices = [slices("gpu-0", "gpu-1"), slices(*NEW, generation=2)]
+    manage(cluster, published=NEW).resume()
+    assert cluster.state() == before
+    assert [entry for entry in cluster.log if entry.startswith("slices")] == ["slices, node cordoned"] * 2
+
+
+@pytest.mark.parametrize(
+    ("published", "says"),
+    [
+        (slices("gpu-0", "gpu-1"), "missing gpu-0-mig-1g10gb-19-0; still there gpu-0"),
+        (slices(*NEW, of=2), "pool h100-1 has 1 of 2 slices"),
+        ([], "missing gpu-0-mig-1g10gb-19-0, gpu-1"),
+    ],
+)
+def test_a_node_that_does_not_publish_its_devices_stays_cordoned(cluster: FakeCluster, published: list[dict[str, Any]], says: str) -> None:
+    manage(cluster).pause()
+    cluster.looks_at_slices = [published]
+    found = failure(manage(cluster, published=NEW).resume)
+    assert found.code == "PauseTimedOut"
+    assert says in found.cause and "stays cordoned" in found.cause
+    assert cluster.node["spec"]["unschedulable"] is True
+    cluster.looks_at_slices = [slices(*NEW)]
+    manage(cluster, published=NEW).resume()
     assert "unschedulable" not in cluster.node["spec"]
 
 
