@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What one GPU is, offers and holds, as typed values made from the NVML facts document (see nvml/inventory.py).
 
-Everything the planner knows about a GPU comes from the GPU itself, so new silicon needs no release of this collection..
+Everything the planner knows about a GPU comes from the GPU itself, so new silicon needs no release of this collection.
 """
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ class Profile:
     compute_slices: int
     size: int
     starts: tuple[int, ...]
-    instance_count: int
     memory_mib: int
     dra_name: str
 
@@ -148,7 +147,7 @@ def _profile(row: dict[str, Any], total_bytes: int | None) -> Profile:
     return Profile(
         name=name, id=row["id"], enum=row["enum"], compute_slices=row["compute_slices"],
         size=placements[0]["size"] if placements else row["memory_slices"], starts=tuple(sorted(place["start"] for place in placements)),
-        instance_count=row["instance_count"], memory_mib=row["memory_mib"],
+        memory_mib=row["memory_mib"],
         dra_name=computed_name(row["enum"], row["memory_mib"], total_bytes) or name,
     )
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dra.rules import ARCHITECTURES
 from ..mig.profile_names import computed_name, normalise
-from .codes import FUNCTION_NOT_FOUND, NOT_FOUND, NOT_SUPPORTED
+from .codes import FUNCTION_NOT_FOUND, INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED
 from .session import ComputeProfile, GpuInstanceProfile, NvmlSession, optional
 
-# nvml.h NVML_DEVICE_ARCH_*
-_ARCHITECTURES = {2: "Kepler", 3: "Maxwell", 4: "Pascal", 5: "Volta", 6: "Turing", 7: "Ampere", 8: "Ada Lovelace", 9: "Hopper", 10: "Blackwell", 13: "Rubin"}
 _NO_MIG: dict[str, Any] = {"capable": False, "current": False, "pending": False, "reset_free": None, "profiles": [], "instances": []}
 
 
@@ -45,7 +44,7 @@ def _gpu(session: NvmlSession, index: int, handle: Any) -> dict[str, Any]:
         "product": session.product(handle),
         "brand": session.brand(handle),
         "architecture": architecture,
-        "architecture_name": _ARCHITECTURES.get(architecture, "Unknown"),
+        "architecture_name": ARCHITECTURES.get(architecture, "Unknown"),
         "cuda_compute_capability": session.compute_capability(handle),
         "memory_bytes": memory_bytes,
         "memory_mib": None if memory_bytes is None else memory_bytes >> 20,
@@ -74,7 +73,9 @@ def _mig(session: NvmlSession, handle: Any, memory_bytes: int | None) -> dict[st
 
 
 def _profile(session: NvmlSession, handle: Any, profile: GpuInstanceProfile, memory_bytes: int | None) -> dict[str, Any]:
-    placements = [{"start": start, "size": size} for start, size in session.placements(handle, profile.id)]
+    # Some drivers list a profile and then refuse to say where it fits; NVIDIA's own plugin goes on without such a profile, too.
+    places = optional(lambda: session.placements(handle, profile.id), NOT_SUPPORTED, INVALID_ARGUMENT) or []
+    placements = [{"start": start, "size": size} for start, size in places]
     name = profile.name or computed_name(profile.enum, profile.memory_mib, memory_bytes) or f"profile-{profile.id}"
     return {
         "name": normalise(name),

@@ -3,11 +3,12 @@
 """The NVML session where the emulator cannot stand in: drivers that speak only old structures or miss functions, processes, GPUs without MIG."""
 from __future__ import annotations
 
+from ctypes import Structure, c_uint
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.gpufleet.dra.plugins.module_utils.nvml import library
+from ansible_collections.gpufleet.dra.plugins.module_utils.nvml import inventory, library
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.codes import NvmlError, code_name
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.session import NvmlSession, optional
 
@@ -94,6 +95,32 @@ def test_a_gpu_without_mig_has_no_mode_and_one_without_memory_no_size() -> None:
 
 def test_the_activation_status_is_handed_on() -> None:
     assert session_over(nvmlDeviceSetMigMode=lambda _handle, mode: 19 if mode == 1 else 0).set_mig_mode(None, True) == 19
+
+
+@pytest.mark.parametrize("refusal", [2, 3])
+def test_a_profile_whose_placements_the_driver_does_not_tell_has_none_and_hides_nothing_else(refusal: int) -> None:
+    def places(_handle: Any, profile_id: int, rows: Any, count: Any) -> None:
+        if profile_id == 20:
+            raise FakeError(refusal)
+        count._obj.value = 1
+        if rows is not None:
+            rows[0].start, rows[0].size = 4, 2
+
+    def info(_handle: Any, enum: int, version: int) -> SimpleNamespace:
+        if enum > 1:
+            raise FakeError(2)
+        return profile(19 + enum, b"MIG 1g.10gb" + b"+me" * enum)
+
+    class Place(Structure):
+        _fields_ = [("start", c_uint), ("size", c_uint)]
+
+    session = session_over(
+        nvmlDeviceGetGpuInstancePossiblePlacements=places, nvmlDeviceGetGpuInstanceProfileInfo=info, c_nvmlGpuInstancePlacement_t=Place,
+        nvmlDeviceGetMigMode=lambda _handle: [0, 0],
+        nvmlDeviceGetFieldValues=lambda _handle, _fields: [SimpleNamespace(nvmlReturn=3)],
+    )
+    rows = inventory._mig(session, None, 80 << 30)["profiles"]
+    assert [(row["name"], row["placements"]) for row in rows] == [("1g.10gb", [{"start": 4, "size": 2}]), ("1g.10gb+me", [])]
 
 
 def test_optional_swallows_only_the_named_codes() -> None:
