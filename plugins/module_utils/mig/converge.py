@@ -19,7 +19,7 @@ from ..nvml.session import NvmlSession
 from ..reasons import Finding, FleetError, finding
 from .catalogue import Gpu, gpus_from_facts
 from .layout import Layout
-from .plan import GpuPlan, Plan, layout_of, make_plan
+from .plan import GpuPlan, Plan, layout_of, make_plan, present_device_names
 from .steps import CREATE_COMPUTE_INSTANCE, CREATE_GPU_INSTANCE, DESTROY_COMPUTE_INSTANCE, DESTROY_GPU_INSTANCE, SET_MODE, Step
 
 _POLL_S = 1.0
@@ -106,7 +106,8 @@ def apply_layout(session: NvmlSession, layout: Layout, policy: Policy, result: d
 
 
 def _as_read(facts: dict[str, Any]) -> dict[str, Any]:
-    return {"nvml": facts, "after": layout_of(gpus_from_facts(facts))}
+    gpus = gpus_from_facts(facts)
+    return {"nvml": facts, "after": layout_of(gpus), "device_names": present_device_names(gpus)}
 
 
 def wait_until_free(read: Callable[[], Plan], wait_s: float) -> Plan:

@@ -21,10 +21,13 @@ _SPEC_KEYS = ("device-filter", "devices", "mig-enabled", "mig-devices")
 def layout_from_options(params: dict[str, Any]) -> Layout:
     """Return the :class:`Layout` of the module options layouts, or mig_parted_config with mig_parted_selected and mig_parted_source.
 
-    Raises FleetError InvalidLayout, also when both are given, and what :func:`parse_parted` raises.
+    Raises FleetError InvalidLayout, also when both are given, or neither and ``unlisted`` is ``keep``; and what :func:`parse_parted` raises.
     """
     config = params["mig_parted_config"]
     if config is None:
+        if params["layouts"] == [] and params["unlisted"] == "keep":
+            raise FleetError(finding("InvalidLayout", "layouts", problem="no layout is given, so there is nothing to make",
+                                     allowed="Give layouts or mig_parted_config, or set unlisted to disable"))
         return parse_layouts(params["layouts"])
     if params["layouts"]:
         raise FleetError(finding("InvalidLayout", "layouts", problem="layouts and mig_parted_config are both given", allowed="Give one of the two"))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..dra.rules import gpu_device_name, mig_device_name
+from ..dra.rules import gpu_device_name, is_skipped, mig_device_name
 from ..reasons import FleetError, finding
 from .catalogue import Gpu, Instance, Process
 from .layout import DISABLED, ENABLED, UNMANAGED, Layout
@@ -66,6 +66,8 @@ class GpuPlan:
     def device_names(self) -> list[str]:
         """Return the devices that the DRA driver publishes for this GPU afterwards: whole GPU instances, or the GPU itself while MIG mode is off."""
         gpu = self.gpu
+        if is_skipped(gpu.product):
+            return []
         if not self.mode_after:
             return [gpu_device_name(gpu.minor)]
         whole = [item for item in self.kept if item in self.refilled or is_whole(gpu, item)]
@@ -169,6 +171,11 @@ def make_plan(gpus: Sequence[Gpu], layout: Layout, unlisted_policy: str) -> Plan
         rule = layout.rule_for(gpu)
         plans.append(plan_gpu(gpu, unlisted(gpu, unlisted_policy) if rule is None else resolve(rule, gpu)))
     return Plan(tuple(plans))
+
+
+def present_device_names(gpus: Sequence[Gpu]) -> list[str]:
+    """Return the names of all devices that the DRA driver publishes for ``gpus`` as they are, sorted."""
+    return Plan(tuple(plan_gpu(gpu, unlisted(gpu, "keep")) for gpu in gpus)).device_names
 
 
 def plan_gpu(gpu: Gpu, target: Target) -> GpuPlan:

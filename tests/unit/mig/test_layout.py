@@ -225,6 +225,13 @@ def test_the_two_formats_exclude_each_other() -> None:
         layout_from_options(params)
 
 
+def test_a_task_without_any_layout_is_refused_unless_it_turns_mig_off_everywhere() -> None:
+    params = {"layouts": [], "mig_parted_config": None, "unlisted": "keep"}
+    with pytest.raises(FleetError, match="nothing to make"):
+        layout_from_options(params)
+    assert layout_from_options({**params, "unlisted": "disable"}).rules == ()
+
+
 # -- anything at all ---------------------------------------------------------------------------------------------------------------------------------
 
 WORDS = st.sampled_from([

@@ -3,11 +3,12 @@
 """The plan: order of steps, who blocks it, the diff, the device names."""
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from ansible_collections.gpufleet.dra.plugins.module_utils.mig.layout import parse_layouts
-from ansible_collections.gpufleet.dra.plugins.module_utils.mig.plan import Plan, layout_of, make_plan
+from ansible_collections.gpufleet.dra.plugins.module_utils.mig.plan import Plan, layout_of, make_plan, present_device_names
 
 from tests.unit.mig.models import gpu
 
@@ -66,6 +67,12 @@ def test_an_orphan_gets_its_compute_instance_and_a_divided_one_is_made_whole() -
 def test_only_whole_instances_have_a_device_name() -> None:
     device = gpu("h100", instances=[("3g.40gb", 0), ("3g.40gb", 4)], slices={0: [], 4: [1, 2]})
     assert make_plan([device], parse_layouts([{"match": "all", "mode": "unmanaged"}]), "keep").device_names == []
+
+
+def test_the_devices_of_gpus_as_they_are_are_those_that_a_plugin_started_now_would_publish() -> None:
+    gpus = [gpu("h100", instances=[("1g.10gb", 0), ("2g.20gb", 2)], slices={2: [1]}), gpu("h100", index=1, enabled=False), gpu("l40s", index=2),
+            replace(gpu("l40s", index=3), product="NVIDIA DGX Display")]
+    assert present_device_names(gpus) == ["gpu-0-mig-1g10gb-19-0", "gpu-1", "gpu-2"]
 
 
 def holder(instance: int | None) -> dict[str, Any]:
