@@ -17,6 +17,9 @@ description:
     taken, and every instance is created at an explicit placement.
   - Each GPU instance gets one compute instance of full size, which is what NVIDIA's DRA driver publishes.
   - A GPU that has all that is left as it is, without any changing NVML call.
+  - After a change the device nodes C(/dev/nvidia-caps/nvidia-capN) of all instances are there, as NVIDIA's tools would have made them. One that
+    cannot be made is a warning.
+  - Fails when neither O(layouts) nor O(mig_parted_config) is given and O(unlisted) is V(keep), for then there would be nothing to make.
 options:
   layouts:
     description:
@@ -188,8 +191,10 @@ blockers:
   type: list
   elements: dict
 device_names:
-  description: The devices that NVIDIA's DRA driver will publish for all GPUs of the node with this layout.
-  returned: success
+  description:
+    - The devices that NVIDIA's DRA driver publishes for all GPUs of the node with this layout.
+    - After a failure, with the layout as it was left.
+  returned: always, when the GPUs could be read
   type: list
   elements: str
   sample: [gpu-0-mig-1g10gb-19-0, gpu-0-mig-3g40gb-9-4, gpu-1]
@@ -225,6 +230,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpufleet.dra.plugins.module_utils.mig.converge import Policy, apply_layout, describe, read_plan
 from ansible_collections.gpufleet.dra.plugins.module_utils.mig.lock import node_lock
 from ansible_collections.gpufleet.dra.plugins.module_utils.mig.parted import layout_from_options
+from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.device_nodes import make_device_nodes
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.module_edge import NVML_ARG_SPEC, failures, require_python
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.reset import reset_gpu
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.session import NvmlSession
@@ -276,6 +282,9 @@ def main() -> None:
                 warn_of_blockers(module, result["blockers"])
             else:
                 apply_layout(session, layout, policy, result)
+        if result["changed"] and not module.check_mode:
+            for warning in make_device_nodes(result["nvml"], params["driver_root"]):
+                module.warn(warning)
     module.exit_json(**result)
 
 
