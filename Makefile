@@ -2,6 +2,9 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 
+# root may come without these, as after `su`
+export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
+
 BIN := .build/venv/bin
 PYTEST := $(BIN)/pytest
 # Extra arguments for ansible-playbook in `make demo`, for example ARGS="--check --diff".
@@ -51,7 +54,7 @@ integration: env host-packages ## Modules, roles and NVIDIA's plugin on a real c
 
 .PHONY: molecule
 molecule: env host-packages ## Role scenarios on systemd hosts
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/molecule test --all
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m sandbox.environment molecule molecule test --all
 
 .PHONY: host-packages
 host-packages: env

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import artifacts, inventory, report, spec
+from .environment import complete_path
 from .errors import SandboxError
 from .lifecycle import Sandbox
 from .state import RunState
@@ -27,12 +28,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     own, passed_on = _split(sys.argv[1:] if arguments is None else list(arguments))
     options = _parser().parse_args(own, argparse.Namespace(argv=passed_on))
     os.umask(0o022)
+    os.environ["PATH"] = complete_path(os.environ.get("PATH", ""))
     try:
         if os.geteuid() != 0:
             raise SandboxError("it makes namespaces, cgroups and network links: run it as root.")
         settings = artifacts.Settings.from_environment()
         state = RunState(settings.cache, options.name)
         result: int = options.run(Sandbox(state, settings, artifacts.Progress.to_terminal()), options)
+        sys.stdout.flush()
         return result
     except (SandboxError, artifacts.ArtifactError) as error:
         print(f"sandbox: {error}", file=sys.stderr)

@@ -13,34 +13,37 @@ from pathlib import Path
 
 from . import artifacts, spec
 from .artifacts.host import DISK_COLD_GIB, DISK_WARM_GIB, MEMORY_GIB
+from .environment import CHECKOUT, complete_path, environment
 from .errors import SandboxError
 from .inventory import report_folder
 from .lifecycle import Sandbox
 from .state import RunState
 
-CHECKOUT = Path(__file__).resolve().parent.parent
 NAME = "default"
 
 
 def main(arguments: Sequence[str]) -> int:
     """Prepare, start, converge, show. Returns ansible-playbook's status, or 1 when it could not be started."""
     os.umask(0o022)
+    os.environ["PATH"] = complete_path(os.environ.get("PATH", ""))
     progress = artifacts.Progress.to_terminal()
     try:
         settings = artifacts.Settings.from_environment()
         _announce(settings, progress)
-        problems = artifacts.check_requirements(settings)
+        sandbox = Sandbox(RunState(settings.cache, NAME), settings, progress)
+        # one that exists has its disk and memory already
+        problems = artifacts.check_machine() if sandbox.state.exists else artifacts.check_requirements(settings)
         if problems:
             for problem in problems:
                 progress.note(f"demo: {problem}")
             return 1
         artifacts.install_host_packages(progress)
-        Sandbox(RunState(settings.cache, NAME), settings, progress).up(spec.load(spec.DEFAULT_SPEC))
+        sandbox.up(spec.load(spec.DEFAULT_SPEC))
     except (SandboxError, artifacts.ArtifactError) as error:
         progress.note(f"demo: {error}")
         return 1
     started = time.time()
-    status = _site(arguments)
+    status = _site(settings, arguments)
     verdict = report_folder(settings, NAME) / "verdict.json"
     # A run in check mode on an empty cluster has nothing to judge; then there is no new verdict.
     if verdict.exists() and verdict.stat().st_mtime >= started:
@@ -57,13 +60,12 @@ def _announce(settings: artifacts.Settings, progress: artifacts.Progress) -> Non
     )
 
 
-def _site(arguments: Sequence[str]) -> int:
+def _site(settings: artifacts.Settings, arguments: Sequence[str]) -> int:
     command = [
         str(Path(sys.executable).with_name("ansible-playbook")), "--inventory", str(CHECKOUT / "inventories" / "sandbox"),
         str(CHECKOUT / "playbooks" / "site.yml"), *arguments,
     ]
-    environment = dict(os.environ, ANSIBLE_CONFIG=str(CHECKOUT / "ansible.cfg"), GPUFLEET_SANDBOX=NAME)
-    return subprocess.run(command, cwd=CHECKOUT, env=environment, check=False).returncode
+    return subprocess.run(command, cwd=CHECKOUT, env=environment(settings.cache, NAME), check=False).returncode
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ _MOVING_SYSCTLS = re.compile(
     r"fs/(aio-nr|dentry-state|file-nr|inode-nr|inode-state)|fs/quota/.*|fs/binfmt_misc/.*"
     r"|kernel/(ns_last_pid|pty/nr|random/.*|perf_event_max_sample_rate|sched_domain/.*)|net/netfilter/nf_conntrack_count|vm/stat_refresh"
 )
+#: Come with a kernel module that a host's packet filter loads, and that stays loaded.
+_CONNECTION_TRACKING = re.compile(r"net/nf_conntrack_max|net/netfilter/nf_conntrack_.*")
 #: Default places of container runtimes, kubelet, CNI and nspawn on a machine: nothing of a sandbox may turn up there.
 _PLACES = (
     "/etc/cni",
@@ -40,6 +42,9 @@ _PLACES = (
     "/dev/nvidia-caps",
     "/proc/driver",
 )
+#: Where Ansible, kubectl and Helm write when nobody tells them another place, below the home folder.
+_HOME_PLACES = (".ansible", ".ansible/cp", ".cache/helm", ".config/helm", ".kube", ".kube/cache", ".local/share/helm")
+_SERVICE = re.compile(r":/system\.slice/[^/\n]+\.service")
 _CLOCK_STEP_S = 2
 
 
@@ -65,8 +70,8 @@ def take() -> MachineState:
         cgroups={str(group): "" for group in Path("/sys/fs/cgroup").rglob("gpufleet-*")},
         links=_links(),
         namespaces=dict(_namespaces()),
-        places={place: " ".join(_entries(Path(place))) for place in (*_PLACES, os.path.expanduser("~/.kube"))},
-        packet_filter={"ruleset": _output("nft", "list", "ruleset")},
+        places=_places(),
+        packet_filter={"ruleset": _output("nft", "--stateless", "list", "ruleset")},
         clock_offset_s=time.clock_gettime(time.CLOCK_REALTIME) - time.clock_gettime(time.CLOCK_BOOTTIME),
     )
 
@@ -84,7 +89,10 @@ def differences(before: MachineState, after: MachineState) -> list[str]:
 
 
 def _changes(kind: str, old: dict[str, str], new: dict[str, str]) -> Iterator[str]:
+    tracked = any(_CONNECTION_TRACKING.fullmatch(name) for name in old)
     for name in sorted(old.keys() | new.keys()):
+        if kind == "sysctls" and not tracked and _CONNECTION_TRACKING.fullmatch(name):
+            continue
         if name not in new:
             yield f"{kind}: {name} is gone"
         elif name not in old:
@@ -117,15 +125,23 @@ def _links() -> dict[str, str]:
 
 
 def _namespaces() -> Iterator[tuple[str, str]]:
-    """Namespaces of all processes but those inside sandboxes' hosts: another sandbox may start containers meanwhile."""
+    """Namespaces of all processes but those inside sandboxes' hosts, where another sandbox may start containers meanwhile, and those of the
+    machine's own services, which come and go."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if "/gpufleet-" in (process / "cgroup").read_text():
+            groups = (process / "cgroup").read_text()
+            if "/gpufleet-" in groups or _SERVICE.search(groups):
                 continue
             for name in ("mnt", "net", "pid", "ipc", "uts", "cgroup", "user"):
                 yield os.readlink(process / "ns" / name), ""
         except OSError:
             continue  # ended meanwhile
+
+
+def _places() -> dict[str, str]:
+    places = {place: " ".join(_entries(Path(place))) for place in (*_PLACES, *(str(Path.home() / place) for place in _HOME_PLACES))}
+    places["/tmp/k8srcp-*"] = " ".join(sorted(path.name for path in Path("/tmp").glob("k8srcp-*")))
+    return places
 
 
 def _entries(place: Path) -> Iterable[str]:

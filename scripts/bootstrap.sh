@@ -5,6 +5,8 @@
 # is taken; 3.11 means ansible-core 2.19, 3.12 and later mean ansible-core 2.21. Run again, it only looks.
 set -eu
 
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # root may come without these, as after `su`
+export PATH HOME="${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}"
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
 cache=${GPUFLEET_SANDBOX_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gpufleet-dra}
 export PIP_CACHE_DIR="$cache/pip" PIP_DISABLE_PIP_VERSION_CHECK=1
@@ -31,10 +33,24 @@ find_python() {
     return 1
 }
 
+# Print the newest of the distribution's Pythons that is new enough: "python3" where that is one, else for example "python3.11".
+packaged_python() {
+    for package in python3 python3.14 python3.13 python3.12 python3.11; do
+        candidate=$(LC_ALL=C apt-cache policy "$package" 2>/dev/null | sed -n 's/^  Candidate: //p')
+        case $candidate in 3.1[1-4].* | 3.1[1-4]-*) ;; *) continue ;; esac
+        LC_ALL=C apt-cache policy "$package-venv" 2>/dev/null | grep -q '^  Candidate: 3' || continue
+        printf '%s\n' "$package"
+        return 0
+    done
+    return 1
+}
+
+# Changes the machine only when that will do.
 install_python() {
     [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
-    say "No Python >= 3.11 found: installing python3 and python3-venv with apt-get ..."
-    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3 python3-venv >/dev/null
+    package=$(packaged_python) || { apt-get update -qq && package=$(packaged_python); } || return 1
+    say "No Python >= 3.11 found: installing $package and $package-venv with apt-get ..."
+    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" "$package-venv" >/dev/null
 }
 
 python=$(find_python) || { install_python && python=$(find_python); } || {
@@ -50,7 +66,13 @@ key=$(cat "$lock" | sha256sum | cut -c1-12)
 venv="$cache/venv/py$version-$key"
 collections="$cache/collections/$(cat "$bundle" "$0" | sha256sum | cut -c1-12)"
 
-if [ ! -e "$venv/.complete" ]; then
+# Two at once would each remove the other's half-made folders.
+mkdir -p "$cache"
+exec 9>"$cache/bootstrap.lock"
+flock 9
+
+# An upgrade of the distribution's Python leaves an environment whose program does not start.
+if [ ! -e "$venv/.complete" ] || ! "$venv/bin/python" -c '' 2>/dev/null; then
     say "Making the Python environment ($version, about a minute) ..."
     rm -rf "$venv"
     mkdir -p "$cache/venv"

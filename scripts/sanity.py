@@ -43,9 +43,9 @@ def pinned_pip() -> str:
 def published_files() -> list[str]:
     """Return the files of the collection archive, relative to the checkout: all that git knows, less galaxy.yml's build_ignore."""
     ignored = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["build_ignore"]
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout.split("\0")
+    # the checkout may belong to another user than root
+    command = ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
 
     def is_ignored(name: str) -> bool:
         parents = [name, *(str(parent) for parent in Path(name).parents)]

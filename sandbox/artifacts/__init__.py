@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from .errors import ArtifactError
-from .host import check_requirements, install_host_packages, missing_host_packages
+from .host import check_machine, check_requirements, install_host_packages, missing_host_packages
 from .images import image_references, images
 from .lookup import ensure
 from .nodelayer import node_layer
@@ -18,6 +18,7 @@ __all__ = [
     "Progress",
     "Settings",
     "cache_folder",
+    "check_machine",
     "check_requirements",
     "ensure",
     "image_references",

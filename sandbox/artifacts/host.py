@@ -20,6 +20,7 @@ PACKAGES = (
     "ca-certificates",
     "debian-archive-keyring",
     "gcc",
+    "git",
     "iproute2",
     "libc6-dev",
     "make",
@@ -66,7 +67,15 @@ def _apt_get(*arguments: str) -> None:
 
 
 def check_requirements(settings: Settings) -> list[str]:
-    """Return one sentence for each requirement that the machine does not meet; an empty list means that a sandbox can start."""
+    """Return one sentence for each requirement that the machine does not meet; an empty list means that a new sandbox can start."""
+    findings = check_machine()
+    if platform.system() == "Linux":
+        findings += [*check_disk(settings), *check_memory(Path("/proc/meminfo").read_text())]
+    return findings
+
+
+def check_machine() -> list[str]:
+    """Judge what a sandbox that exists already needs, too: the user, the processor, the distribution."""
     findings: list[str] = []
     if platform.system() != "Linux":
         return [f"The sandbox needs Linux; this is {platform.system()}."]
@@ -75,8 +84,6 @@ def check_requirements(settings: Settings) -> list[str]:
     if platform.machine() != "x86_64":
         findings.append(f"The sandbox needs an x86-64 machine; this one is {platform.machine()}.")
     findings += check_distribution(_os_release())
-    findings += check_disk(settings)
-    findings += check_memory(Path("/proc/meminfo").read_text())
     return findings
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -15,6 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from sandbox.artifacts import cache_folder
+from sandbox.environment import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
@@ -47,7 +49,7 @@ class Cluster:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.environment = dict(os.environ, GPUFLEET_SANDBOX=name, ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"), ANSIBLE_NOCOLOR="1")
+        self.environment = {**environment(cache_folder(), name), "ANSIBLE_NOCOLOR": "1"}
         self.environment.pop("PYTHONPATH", None)
 
     def run(self, command: Sequence[str | Path], check: bool = True, text: str | None = None, extra: dict[str, str] | None = None) -> Done:
@@ -102,7 +104,8 @@ class Cluster:
 
     def module(self, host: str, module: str, arguments: dict[str, Any] | None = None, become: bool = False) -> dict[str, Any]:
         """Return the result of one module run through Ansible on ``host``, failed or not. On localhost the cluster's kubeconfig is given."""
-        command: list[str | Path] = [BIN / "ansible", host, "-i", "inventories/sandbox", "-m", module, "-a", json.dumps(arguments or {})]
+        command: list[str | Path] = [BIN / "ansible", host, "-i", "inventories/sandbox", "-m", module]
+        command += ["-a", json.dumps(arguments)] if arguments else []
         done = self.run(command + (["--become"] if become else []), check=False, extra={"ANSIBLE_CALLBACK_RESULT_FORMAT": "json"})
         _, separator, result = done.output.partition("=> ")
         assert separator, done.output

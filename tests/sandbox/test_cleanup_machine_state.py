@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import socket
 import subprocess
+from pathlib import Path
 
 import pytest
 from running import lasting_differences
@@ -40,3 +42,35 @@ def test_a_forgotten_link_is_seen() -> None:
         assert "links: gfsbxtest is new ()" in machine_state.differences(before, machine_state.take())
     finally:
         subprocess.run(["ip", "link", "delete", "gfsbxtest"], check=True)
+
+
+def test_connection_tracking_that_a_module_brought_is_no_difference_but_changed_values_are() -> None:
+    now = machine_state.take()
+    plain = {"vm/swappiness": "60"}
+    loaded = {**plain, "net/nf_conntrack_max": "1", "net/netfilter/nf_conntrack_acct": "0"}
+    without, with_module, changed = (
+        dataclasses.replace(now, sysctls=sysctls) for sysctls in (plain, loaded, {**loaded, "net/nf_conntrack_max": "2"})
+    )
+    assert machine_state.differences(without, with_module) == []
+    assert machine_state.differences(with_module, changed) == ["sysctls: net/nf_conntrack_max was '1', is '2'"]
+
+
+def test_places_of_the_tools_at_home_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    before = machine_state.take()
+    (tmp_path / ".ansible" / "cp").mkdir(parents=True)
+    (tmp_path / ".ansible" / "cp" / "0123456789").touch()
+    found = machine_state.differences(before, machine_state.take())
+    assert [line.partition(" was ")[0] for line in found if str(tmp_path) in line] == [f"places: {tmp_path}/.ansible", f"places: {tmp_path}/.ansible/cp"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_counters_of_the_packet_filter_are_left_out() -> None:
+    table = "add table inet gfsbxtest; add chain inet gfsbxtest c { type filter hook output priority 0; }; add rule inet gfsbxtest c counter"
+    subprocess.run(["nft", table], check=True)
+    try:
+        before = machine_state.take()
+        with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()):
+            assert before.packet_filter == machine_state.take().packet_filter
+    finally:
+        subprocess.run(["nft", "delete table inet gfsbxtest"], check=True)
