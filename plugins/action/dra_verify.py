@@ -20,6 +20,7 @@ from ansible_collections.gpufleet.dra.plugins.module_utils.kube.query import unm
 from ansible_collections.gpufleet.dra.plugins.module_utils.kube.snapshot import take_snapshot
 from ansible_collections.gpufleet.dra.plugins.module_utils.kube.waits import poll
 from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import FleetError, finding
+from ansible_collections.gpufleet.dra.plugins.plugin_utils.kubeconfig import local_kubeconfig
 from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
 
 
@@ -70,7 +71,8 @@ class ActionModule(ActionBase):
     def _verify(self, params: dict[str, Any], task_vars: dict[str, Any]) -> Verdict:
         names = params["hosts"] or play_hosts(self._pattern(), task_vars)
         hosts = [read_host(name, task_vars) for name in names]
-        api = KubeApi.connect(params)
+        with local_kubeconfig(self, params["kubeconfig"]) as kubeconfig:
+            api = KubeApi.connect(dict(params, kubeconfig=kubeconfig))
 
         def look() -> Verdict:
             cluster = take_snapshot(api, params["driver"], params["plugin_selector"], params["plugin_namespace"])

@@ -3,7 +3,8 @@
 """The one door to the Kubernetes API: kubernetes.core's options, raw JSON out, every failure a registered reason.
 
 No request waits for ever: a server that does not answer is given up after 10 s to connect and 60 s to answer. Resources are addressed by
-their paths, so nothing is asked for but what is needed, and no discovery cache is written to the temp folder. Messages name the server, the verb and the resource; they never hold a token, a header or a kubeconfig.
+their paths, so nothing is asked for but what is needed, and no discovery cache is written to the temp folder. Messages name the server, the
+verb and the resource; they never hold a token, a header or a kubeconfig.
 """
 from __future__ import annotations
 

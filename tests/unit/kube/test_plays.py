@@ -86,7 +86,7 @@ class Play:
         environment = dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(ROOT / ".build" / "collections"), TMPDIR=str(self.folder), NO_COLOR="1")
         done = subprocess.run(
             [str(ANSIBLE_PLAYBOOK), "-i", str(inventory), str(playbook), *arguments],
-            cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120, check=False,
+            cwd="/", env=environment, capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
         output = done.stdout + done.stderr
         assert "Traceback" not in output
@@ -201,3 +201,34 @@ def test_modules_share_the_defaults_of_the_group(play: Play) -> None:
     assert "True ['gpu-3']" in output
     assert "ghost: the cluster has no Node ghost." in output
     assert "[NodeMissing]" in output
+
+
+@pytest.mark.parametrize("vaulted", [False, True])
+def test_a_relative_kubeconfig_is_one_beside_the_playbook(play: Play, tmp_path: Path, vaulted: bool) -> None:
+    """As for kubernetes.core's modules; neither the folder in which Ansible was started nor that of a module matters. A vault is opened."""
+    (tmp_path / "files").mkdir()
+    (tmp_path / "secret").write_text("vault password")
+    cluster = {"server": play.auth["host"], "certificate-authority": play.auth["ca_cert"]}
+    kubeconfig = {
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{"name": "c", "cluster": cluster}], "users": [{"name": "c", "user": {"token": play.auth["api_key"]}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+    }  # fmt: skip
+    path = tmp_path / "files" / "kubeconfig.yml"
+    path.write_text(yaml.safe_dump(kubeconfig))
+    if vaulted:
+        encrypt = [str(ANSIBLE_PLAYBOOK.with_name("ansible-vault")), "encrypt", "--vault-password-file", str(tmp_path / "secret"), str(path)]
+        subprocess.run(encrypt, check=True, capture_output=True)
+    play.auth.clear()
+    play.auth["kubeconfig"] = "kubeconfig.yml"
+    play.tasks = [{"name": "Read", "gpufleet.dra.resource_slice_info": {}, "run_once": True, "delegate_to": "localhost"}]
+    code, output = play.run("--vault-password-file", str(tmp_path / "secret"))
+    assert code == 0, output
+    play.auth["kubeconfig"] = "missing.yml"
+    code, output = play.run()
+    assert code == 2
+    assert "missing.yml: no usable configuration" in output and "[KubeconfigUnusable]" in output
+    play.tasks = []
+    code, output = play.run()
+    assert code == 2
+    assert "missing.yml: no usable configuration" in output and "[KubeconfigUnusable]" in output
