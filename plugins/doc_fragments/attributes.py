@@ -27,6 +27,6 @@ attributes:
     membership:
       - gpufleet.dra.k8s
 requirements:
-  - kubernetes >= 24.2.0
+  - kubernetes >= 32.0.1
   - kubernetes.core collection >= 6.5.0
 """

@@ -12,11 +12,10 @@ DEPLOY_LABEL = "nvidia.com/gpu.deploy.dra-driver"
 
 
 class NodeRecord(NamedTuple):
-    """One Node. ``deploy_label`` is the value of nvidia.com/gpu.deploy.dra-driver, or None."""
+    """One Node. ``ready`` is its condition Ready; ``deploy_label`` is the value of nvidia.com/gpu.deploy.dra-driver, or None."""
 
     name: str
     machine_id: str
-    boot_id: str
     ready: bool
     deploy_label: str | None
 
@@ -26,7 +25,6 @@ class PluginPod(NamedTuple):
 
     name: str
     namespace: str
-    uid: str
     node: str
     problem: str
 
@@ -55,7 +53,6 @@ def parse_node(raw: dict[str, Any]) -> NodeRecord:
     return NodeRecord(
         name=raw["metadata"]["name"],
         machine_id=info.get("machineID", ""),
-        boot_id=info.get("bootID", ""),
         ready=conditions.get("Ready") == "True",
         deploy_label=(raw["metadata"].get("labels") or {}).get(DEPLOY_LABEL),
     )
@@ -67,7 +64,6 @@ def parse_plugin_pod(raw: dict[str, Any]) -> PluginPod:
     return PluginPod(
         name=metadata["name"],
         namespace=metadata["namespace"],
-        uid=metadata["uid"],
         node=(raw.get("spec") or {}).get("nodeName") or "",
         problem=pod_problem(raw),
     )

@@ -97,6 +97,8 @@ def _judge_host(host: Host, cluster: Cluster, driver: str) -> tuple[list[Finding
     findings = _identity_findings(host, cluster, details)
     if host.nvml is None:
         return [*findings, finding("NvmlFactsMissing", host.name, details, why=host.nvml_error)], None
+    if not host.nvml["gpus"]:
+        findings.append(finding("NoGpuFound", host.name, details))
     devices, obstacles = expected_devices(host.node, host.nvml)
     findings.extend(obstacles)
     findings.extend(_layout_findings(host))
@@ -125,14 +127,17 @@ def _plugin_findings(host: Host, cluster: Cluster) -> list[Finding]:
     """Check that a ready plugin pod stands behind the slices: the kubelet leaves those of a dead plugin for a while."""
     if not (host.nvml and host.nvml["gpus"]):
         return []
+    node = cluster.nodes[host.node]
     pods = cluster.plugin_pods_of(host.node)
     if any(not pod.problem for pod in pods):
         return []
     if pods:
         why = "; ".join(f"pod {pod.namespace}/{pod.name} is not ready ({pod.problem})" for pod in pods)
     else:
-        label = cluster.nodes[host.node].deploy_label
+        label = node.deploy_label
         why = "there is no plugin pod, the label nvidia.com/gpu.deploy.dra-driver is " + ("absent" if label is None else repr(label))
+    if not node.ready:
+        why = f"the Node is not Ready; {why}"
     return [finding("PluginNotRunning", host.node, {"node": host.node, "pods": [pod.name for pod in pods]}, why=why)]
 
 
@@ -186,7 +191,10 @@ def _rows(host: Host, findings: list[Finding], cluster: Cluster) -> list[Row]:
         shown = {"index": gpu["index"], "product": gpu["product"], "uuid": gpu["uuid"]}
         wrong = node_wrong or gpu["uuid"] in wrong_gpus
         rows.append(Row(host.node, shown, layout_text(gpu), tuple(sorted(owned.get(gpu["uuid"], ()))), WRONG if wrong else RIGHT))
-    if owned.get(None) or not gpus:
-        wrong = node_wrong or bool(owned.get(None))
-        rows.append(Row(host.node, None, "", tuple(sorted(owned.get(None, ()))), WRONG if wrong else RIGHT))
+    strangers = tuple(sorted(owned.get(None, ())))
+    if strangers or (host.nvml is None):
+        rows.append(Row(host.node, None, "", strangers, WRONG))
+    elif not gpus:
+        # Nothing is wrong with what is published, and nothing is proven right either.
+        rows.append(Row(host.node, None, "no GPU", (), WRONG if node_wrong else NOT_JUDGED))
     return rows

@@ -110,8 +110,8 @@ class Fleet:
     def __init__(self) -> None:
         self.nvml = {name: json.loads(json.dumps(node)) for name, node in (("h100-1", H100_NODE), ("a100-1", A100_NODE))}
         self.slices = {name: json.loads((SLICES / f"{name[:4]}-node.json").read_text()) for name in self.nvml}
-        self.pods = {name: PluginPod(f"plugin-{name}", "gpu-operator", f"uid-{name}", name, "") for name in self.nvml}
-        self.nodes = {name: NodeRecord(name, self.machine_id, "boot", True, "true") for name in self.nvml}
+        self.pods = {name: PluginPod(f"plugin-{name}", "gpu-operator", name, "") for name in self.nvml}
+        self.nodes = {name: NodeRecord(name, self.machine_id, True, "true") for name in self.nvml}
         self.extra_slices: list[dict[str, Any]] = []
 
     def devices(self, node: str) -> list[dict[str, Any]]:

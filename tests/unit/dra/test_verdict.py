@@ -71,6 +71,12 @@ def test_plugin_that_is_not_there(fleet: Any) -> None:
     assert verdicts(found) == {("h100-1", 0): "wrong", ("h100-1", 1): "wrong", ("a100-1", 0): "right"}
 
 
+def test_plugin_on_a_node_that_is_not_ready(fleet: Any) -> None:
+    fleet.pods["h100-1"] = fleet.pods["h100-1"]._replace(problem="Running")
+    fleet.nodes["h100-1"] = fleet.nodes["h100-1"]._replace(ready=False)
+    assert "the Node is not Ready; pod gpu-operator/plugin-h100-1 is not ready (Running)" in verdict(fleet).findings[0].cause
+
+
 def test_plugin_that_is_not_ready(fleet: Any) -> None:
     fleet.pods["a100-1"] = fleet.pods["a100-1"]._replace(problem="gpus: CrashLoopBackOff")
     found = verdict(fleet)
@@ -100,6 +106,17 @@ def test_host_that_is_not_judged_is_never_right(fleet: Any) -> None:
     assert [(item.code, item.severity, item.subject) for item in found.findings] == [("HostNotJudged", "warning", "a100-1")]
     assert verdicts(found)[("a100-1", None)] == "not judged"
     assert "a100-1" not in found.expected
+
+
+def test_host_without_a_gpu_is_never_right(fleet: Any) -> None:
+    """A GPU that has fallen off the bus is in no list of NVML; that nothing is published for it then proves nothing."""
+    empty = dict(fleet.nvml["a100-1"], gpus=[])
+    found = verdict(fleet, a100_1={"nvml": empty})
+    assert "DeviceExtra" in codes(found) and verdicts(found)[("a100-1", None)] == "wrong"
+    fleet.devices("a100-1").clear()
+    found = verdict(fleet, a100_1={"nvml": empty})
+    assert [(item.code, item.severity, item.subject) for item in found.findings] == [("NoGpuFound", "warning", "a100-1")]
+    assert [(row.layout, row.verdict) for row in found.rows if row.node == "a100-1"] == [("no GPU", "not judged")]
 
 
 def test_nvml_failure(fleet: Any) -> None:

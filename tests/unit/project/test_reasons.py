@@ -8,7 +8,7 @@ import string
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import ERROR, INFO, REASONS, WARNING, FleetError, finding
+from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import ERROR, REASONS, WARNING, FleetError, finding
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -47,7 +47,7 @@ def test_every_registered_code_is_used_somewhere() -> None:
 def test_a_reason_is_a_sentence_with_a_remedy(code: str) -> None:
     reason = REASONS[code]
     assert re.fullmatch(r"([A-Z][a-z0-9]*)+", code), "codes are CamelCase, as Kubernetes reasons are"
-    assert reason.severity in (ERROR, WARNING, INFO)
+    assert reason.severity in (ERROR, WARNING)
     assert not reason.cause.endswith("."), "the sentence adds the full stop"
     assert reason.remedy.endswith(".")
     assert "\n" not in reason.cause + reason.remedy

@@ -3,6 +3,7 @@
 """meta/runtime.yml, galaxy.yml and the roles' argument specs say what the tree really holds."""
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,12 @@ def test_the_floor_of_kubernetes_core_is_the_same_everywhere() -> None:
     floor = load(ROOT / "galaxy.yml")["dependencies"]["kubernetes.core"]
     assert floor == load(ROOT / "requirements.yml")["collections"][0]["version"]
     assert floor.startswith(">=6.5.0")
+
+
+def test_the_floor_of_the_kubernetes_library_is_the_same_everywhere() -> None:
+    floor = re.search(r"^kubernetes>=(.*)$", (ROOT / "requirements.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    documented = re.search(r"- kubernetes >= (.*)$", (ROOT / "plugins/doc_fragments/attributes.py").read_text(encoding="utf-8"), re.MULTILINE)
+    assert floor and documented and floor[1] == documented[1]
 
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda path: path.name)
