@@ -420,8 +420,12 @@ REASONS = _rows(
     Reason(
         "InventoryWithoutHosts", ERROR,
         "no host of the inventory is left to work on",
-        "Put GPU nodes into group gpu_nodes or give their pattern by -e dra_hosts=PATTERN (set in the inventory it has no effect); "
-        "--limit has to leave one of them.",
+        "Put GPU nodes into group gpu_nodes, or give their pattern by -e dra_hosts=PATTERN; --limit has to leave one of them.",
+    ),
+    Reason(
+        "HostPatternIgnored", ERROR,
+        "the inventory sets it, where Ansible does not look when it reads the hosts of a play",
+        "Take it out of the inventory and give it on the command line: -e dra_hosts=PATTERN.",
     ),
     Reason(
         "AnsibleTooOld", ERROR,
@@ -445,7 +449,7 @@ REASONS = _rows(
     ),
     Reason(
         "ClusterSettingsDiffer", ERROR,
-        "there is one of it for the whole cluster, but hosts have different values, for example {first} and {other}",
+        "there is one of it for the whole cluster, but {first} and {other} have different values",
         "Set it once for all GPU nodes, as in group_vars/gpu_nodes.",
     ),
     Reason(
@@ -455,7 +459,7 @@ REASONS = _rows(
     ),
     Reason(
         "HelmCredentialsUnsupported", ERROR,
-        "Helm cannot use {keys} of it: {why}",
+        "Helm cannot use {keys} of it",
         "Put these credentials into a kubeconfig, and give kubeconfig and context only.",
     ),
     Reason(
@@ -507,6 +511,7 @@ REASONS = _rows(
     Reason(
         "ExtendedResourceDropped", ERROR,
         "the API server has dropped its extended resource {resource}",
-        "Turn on the feature gate DRAExtendedResource (off by default before Kubernetes 1.36) on API server, scheduler and kubelets, or leave extended_resource_name out.",
+        "Turn on the feature gate DRAExtendedResource (off by default before Kubernetes 1.36) on API server, scheduler and kubelets, "
+        "or leave extended_resource_name out.",
     ),
 )
