@@ -80,7 +80,7 @@ def test_an_api_server_that_is_down(cluster: Cluster, tmp_path: Path) -> None:
 
 def test_an_expired_token(cluster: Cluster) -> None:
     kubeconfig = cluster.sandbox("kubeconfig", "--service-account", "default/default", "--token-expires", "-60").strip()
-    token = Path(kubeconfig).read_text(encoding="utf-8").split("token:")[1].split()[0].strip("\"'")
+    token = json.loads(Path(kubeconfig).read_text(encoding="utf-8"))["users"][0]["user"]["token"]
     result = slice_info(cluster, kubeconfig=kubeconfig)
     assert result["reason"] == "ApiUnauthorized" and token not in json.dumps(result)
 
