@@ -88,7 +88,8 @@ def helm(tmp_path: Path) -> Callable[[str, str], str]:
     """Make a helm that tells these versions of itself and of every chart; returns its path."""
     def make(own: str, chart: str) -> str:
         path = tmp_path / "helm"
-        path.write_text(f"#!/bin/sh\ncase $1 in version) echo v{own}+g123;; *) printf 'appVersion: v1\\ndependencies:\\n- version: 9\\nversion: {chart}\\n';; esac\n")
+        shown = f"appVersion: v1\\ndependencies:\\n- version: 9\\nversion: {chart}\\n"
+        path.write_text(f"#!/bin/sh\ncase $1 in version) echo v{own}+g123;; *) printf '{shown}';; esac\n")
         path.chmod(0o755)
         return str(path)
     return make
