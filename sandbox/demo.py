@@ -44,17 +44,21 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     started = time.time()
     status = _site(settings, arguments)
-    verdict = report_folder(settings, NAME) / "verdict.json"
-    # A run in check mode on an empty cluster has nothing to judge; then there is no new verdict.
-    if verdict.exists() and verdict.stat().st_mtime >= started:
-        print(f"\n{json.loads(verdict.read_text(encoding='utf-8'))['summary']}")
-        print(f"verdict as JSON: {verdict}")
+    for line in verdict_lines(report_folder(settings, NAME) / "verdict.json", started):
+        print(line)
     return status
+
+
+def verdict_lines(verdict: Path, since: float) -> list[str]:
+    """Return the table of a verdict and, last, where it lies; nothing when there is none from after ``since``, as after a run in check mode."""
+    if not verdict.exists() or verdict.stat().st_mtime < since:
+        return []
+    return ["", *json.loads(verdict.read_text(encoding="utf-8"))["text"], f"verdict as JSON: {verdict}"]
 
 
 def _announce(settings: artifacts.Settings, progress: artifacts.Progress) -> None:
     warm = any(settings.store.root.glob("nodelayer-*"))
-    disk, minutes = (DISK_WARM_GIB, "about 2 minutes") if warm else (DISK_COLD_GIB, "up to 30 minutes on 2 cores, once: Kubernetes is built from source")
+    disk, minutes = (DISK_WARM_GIB, "about 2 minutes") if warm else (DISK_COLD_GIB, "15 to 30 minutes on 2 cores, once: Kubernetes is built from source")
     progress.note(
         f"This demo needs root, an x86-64 Debian or Ubuntu, {disk} GiB of disk below {settings.cache}, {MEMORY_GIB} GiB of memory, and {minutes}."
     )

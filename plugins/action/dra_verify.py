@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.plugins.action import ActionBase
-from ansible_collections.gpufleet.dra.plugins.module_utils.dra.report import document, junit, summary, table
+from ansible_collections.gpufleet.dra.plugins.module_utils.dra.report import document, junit, summary
 from ansible_collections.gpufleet.dra.plugins.module_utils.dra.verdict import Host, Verdict, judge
 from ansible_collections.gpufleet.dra.plugins.module_utils.kube.client import KubeApi
 from ansible_collections.gpufleet.dra.plugins.module_utils.kube.query import unmet
@@ -166,7 +166,7 @@ def _result(verdict: Verdict, driver: str, fail_on: str) -> dict[str, Any]:
     return {
         "failed": bool(failing),
         "verdict": data["verdict"],
-        "summary": "\n".join([*table(verdict.rows), "", sentence]),
+        "summary": "\n".join(data["text"]),
         "table": data["gpus"],
         "findings": data["findings"],
         "msg": "\n".join([f"{sentence}.", *(item.sentence() for item in (failing or verdict.errors))]),

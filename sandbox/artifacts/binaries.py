@@ -103,11 +103,11 @@ _ALL = (
         sources=(SANDBOX / "build" / "nvfm",),
         build_time="about 2 min",
     ),
-    _kubernetes("kube-apiserver", "about 7 min"),
+    _kubernetes("kube-apiserver", "about 2 min"),
     _kubernetes("kube-scheduler", "about 1 min"),
-    _kubernetes("kube-controller-manager", "about 2 min"),
+    _kubernetes("kube-controller-manager", "about 1 min"),
     _kubernetes("kubectl", "about 1 min"),
-    _kubernetes("kubelet", "about 1 min"),
+    _kubernetes("kubelet", "about 5 min"),
     Binary(
         name="helm",
         package="helm.sh/helm/v4/cmd/helm",
@@ -133,7 +133,7 @@ _ALL = (
         module="gpufleet.dra/sandbox/gpu-operator",
         sources=(OPERATOR_SOURCE,),
     ),
-    _containerd("containerd", "about 3 min"),
+    _containerd("containerd", "about 2 min"),
     _containerd("containerd-shim-runc-v2", "about 1 min"),
     _containerd("ctr", "about 1 min"),
 )

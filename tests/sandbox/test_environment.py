@@ -3,6 +3,7 @@
 """The environment of programs that work with a sandbox, and the demo's own checks."""
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -10,6 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from ansible_collections.gpufleet.dra.plugins.module_utils.dra.report import document
+from ansible_collections.gpufleet.dra.plugins.module_utils.dra.verdict import Row, Verdict
 
 from sandbox import artifacts, demo
 from sandbox.environment import complete_path, environment
@@ -73,3 +76,14 @@ def test_the_demo_asks_for_disk_and_memory_once(
     monkeypatch.setattr(artifacts, "check_machine", lambda: [seen.append("machine") or "no root"])
     assert demo.main([]) == 1
     assert seen == asked
+
+
+def test_the_demo_ends_with_the_table_and_the_place_of_the_verdict(tmp_path: Path) -> None:
+    gpu = {"index": 0, "product": "NVIDIA H100 80GB HBM3", "uuid": "GPU-1"}
+    report = document(Verdict([], [Row("h100-1", gpu, "MIG off", ("gpu-0",), "right")], {}), "gpu.nvidia.com", "2026-11-30T12:00:00Z")
+    path = tmp_path / "verdict.json"
+    path.write_text(json.dumps(report), encoding="utf-8")
+    lines = demo.verdict_lines(path, 0)
+    assert any(line.split() == ["h100-1", "0", "NVIDIA", "H100", "80GB", "HBM3", "MIG", "off", "1", "right"] for line in lines)
+    assert str(path) in lines[-1]
+    assert demo.verdict_lines(path, path.stat().st_mtime + 1) == []

@@ -15,12 +15,14 @@ _HEADINGS = ("node", "gpu", "layout", "devices published", "verdict")
 
 
 def document(verdict: Verdict, driver: str, judged_at: str) -> dict[str, Any]:
-    """Return the verification document: what verdict.json holds and what user expectations query. ``judged_at`` is a time in RFC 3339."""
+    """Return the verification document: what verdict.json holds and what user expectations query. ``judged_at`` is a time in RFC 3339;
+    ``text`` holds the lines of the table and the summary, for people."""
     return {
         "version": DOCUMENT_VERSION,
         "driver": driver,
         "judged_at": judged_at,
         "verdict": WRONG if verdict.errors else RIGHT,
+        "text": [*table(verdict.rows), "", summary(verdict)],
         "gpus": [row.as_dict() for row in verdict.rows],
         "counts": _counts(verdict),
         "findings": [item.as_dict() for item in verdict.findings],
