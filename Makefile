@@ -42,15 +42,16 @@ sanity: env ## ansible-test sanity over what the collection publishes
 
 .PHONY: unit
 unit: env ## Pure logic and project rules
-	$(PYTEST) tests/unit
+	$(PYTEST) -n 2 tests/unit
 
 .PHONY: sandbox-test
 sandbox-test: env host-packages ## The emulator and the sandbox's own parts
-	$(PYTEST) tests/emulator tests/sandbox
+	$(PYTEST) -n 2 tests/emulator
+	$(PYTEST) tests/sandbox
 
 .PHONY: integration
 integration: env host-packages ## Modules, roles and NVIDIA's plugin on a real cluster
-	$(PYTEST) tests/integration
+	$(PYTEST) --durations=30 tests/integration
 
 .PHONY: molecule
 molecule: env host-packages ## Role scenarios on systemd hosts
