@@ -65,8 +65,8 @@ host-packages: env
 test: lint sanity unit sandbox-test integration molecule ## Everything that CI runs
 
 .PHONY: test-all
-test-all: test ## make test and what is long: every MIG layout against every other
-	$(BIN)/pytest -m slow tests/unit
+test-all: test ## make test and what is long: every MIG layout against every other, more failures and upgrades on a cluster
+	$(BIN)/pytest -m slow tests/unit tests/integration
 
 .PHONY: lock
 lock: ## Renew the lock files (needs uv)

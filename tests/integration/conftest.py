@@ -51,3 +51,10 @@ def restored(cluster: Cluster) -> Iterator[Cluster]:
     """The cluster for a test that damages it: site.yml makes it right again afterwards."""
     yield cluster
     cluster.playbook("site")
+
+
+@pytest.fixture
+def relaid(cluster: Cluster) -> Iterator[Cluster]:
+    """The cluster for a test that changes layouts or leaves a node out of service: mig.yml makes that right again."""
+    yield cluster
+    cluster.playbook("mig")

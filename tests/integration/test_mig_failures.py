@@ -34,7 +34,7 @@ def device_names(cluster: Cluster, node: str) -> set[str]:
 
 
 @pytest.fixture
-def restored(cluster: Cluster) -> Iterator[Cluster]:
+def relaid(cluster: Cluster) -> Iterator[Cluster]:
     """The cluster; the layouts of the two nodes are made right again afterwards."""
     yield cluster
     cluster.playbook("mig", "--limit", f"{NODE},{AMPERE}")
@@ -50,66 +50,69 @@ def held(cluster: Cluster, node: str, gpu: str) -> Iterator[None]:
         cluster.emulator(node, "set", gpu, "held=off")
 
 
-def test_what_a_first_run_left_half_changed_is_not_put_back_by_a_second_that_fails_at_once(restored: Cluster) -> None:
-    with held(restored, NODE, "1"):
-        first = mig(restored, NODE, mig_layouts=ALL_OFF)
-        assert "neither as before nor as wanted" in first.output and not in_service(restored, NODE), first.output
-        second = mig(restored, NODE, mig_layouts=ALL_OFF)
+def test_what_a_first_run_left_half_changed_is_not_put_back_by_a_second_that_fails_at_once(relaid: Cluster) -> None:
+    with held(relaid, NODE, "1"):
+        first = mig(relaid, NODE, mig_layouts=ALL_OFF)
+        assert "neither as before nor as wanted" in first.output and not in_service(relaid, NODE), first.output
+        second = mig(relaid, NODE, mig_layouts=ALL_OFF)
     assert second.status != 0
     assert "The GPUs are as before." in second.output and "the node stays out of service" in second.output, second.output
-    assert not in_service(restored, NODE) and restored.plugin_pod(NODE) is None
-    assert mig(restored, NODE, mig_layouts=ALL_OFF).status == 0
-    assert in_service(restored, NODE) and device_names(restored, NODE) == {"gpu-0", "gpu-1"}
+    assert not in_service(relaid, NODE) and relaid.plugin_pod(NODE) is None
+    assert mig(relaid, NODE, mig_layouts=ALL_OFF).status == 0
+    assert in_service(relaid, NODE) and device_names(relaid, NODE) == {"gpu-0", "gpu-1"}
 
 
-def test_an_ampere_that_waits_for_a_reset_does_not_keep_the_node_out_of_service(restored: Cluster) -> None:
+@pytest.mark.slow
+def test_an_ampere_that_waits_for_a_reset_does_not_keep_the_node_out_of_service(relaid: Cluster) -> None:
     ours: dict[str, Any] = {"mig_parted_config": None, "mig_parted_selected": None, "mig_allow_reset": False}
-    emptied = mig(restored, AMPERE, **ours, mig_layouts=[{"match": "all", "instances": {}}])
-    assert emptied.status == 0 and device_names(restored, AMPERE) == set(), emptied.output
-    with held(restored, AMPERE, "0"):
-        done = mig(restored, AMPERE, **ours, mig_layouts=ALL_OFF)
+    emptied = mig(relaid, AMPERE, **ours, mig_layouts=[{"match": "all", "instances": {}}])
+    assert emptied.status == 0 and device_names(relaid, AMPERE) == set(), emptied.output
+    with held(relaid, AMPERE, "0"):
+        done = mig(relaid, AMPERE, **ours, mig_layouts=ALL_OFF)
     assert done.status != 0
     said = " ".join(done.output.split())
     assert "[ResetRequired] The other GPUs are as wanted. The node was put back as it was." in said, done.output
-    assert in_service(restored, AMPERE) and ready(restored.plugin_pod(AMPERE) or {})
-    assert device_names(restored, AMPERE) == {"gpu-1"}
+    assert in_service(relaid, AMPERE) and ready(relaid.plugin_pod(AMPERE) or {})
+    assert device_names(relaid, AMPERE) == {"gpu-1"}
 
 
-def test_a_host_that_is_lost_while_the_layout_is_made(restored: Cluster) -> None:
+@pytest.mark.slow
+def test_a_host_that_is_lost_while_the_layout_is_made(relaid: Cluster) -> None:
     variables = {"mig_layouts": SECOND_OFF, "mig_on_busy": "wait", "mig_timeout": 20}
     command = [BIN / "ansible-playbook", "-i", "inventories/sandbox", "playbooks/mig.yml", "--limit", NODE, "-e", json.dumps(variables)]
-    with held(restored, NODE, "1"), tempfile.TemporaryDirectory(prefix="cp") as sockets:
-        restored.emulator(NODE, "mark")
-        environment = {**restored.environment, "ANSIBLE_SSH_CONTROL_PATH_DIR": sockets}
+    with held(relaid, NODE, "1"), tempfile.TemporaryDirectory(prefix="cp") as sockets:
+        relaid.emulator(NODE, "mark")
+        environment = {**relaid.environment, "ANSIBLE_SSH_CONTROL_PATH_DIR": sockets}
         play = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True)
-        wait_for("the node to be out of service", lambda: restored.plugin_pod(NODE) is None)
-        wait_for("the layout to be tried", lambda: "nvmlGpuInstanceDestroy" in restored.emulator(NODE, "log", "--since-marker"))
+        wait_for("the node to be out of service", lambda: relaid.plugin_pod(NODE) is None)
+        wait_for("the layout to be tried", lambda: "nvmlGpuInstanceDestroy" in relaid.emulator(NODE, "log", "--since-marker"))
         for socket in Path(sockets).iterdir():
             subprocess.run(["ssh", "-o", f"ControlPath={socket}", "-O", "exit", NODE], check=True, capture_output=True)
         output = play.communicate(timeout=120)[0]
     assert play.returncode != 0
     said = " ".join(output.split())
     assert "the host was lost while its layout was made" in said and "the node stays out of service" in said, output
-    assert not in_service(restored, NODE)
+    assert not in_service(relaid, NODE)
 
 
-def test_check_mode_shows_the_diff_of_a_node_in_use_and_warns_of_its_pods(restored: Cluster) -> None:
-    with restored.workload(*claim_objects("holder", "2g.48gb")):
-        wait_for("the pod to be ready", lambda: ready(restored.get("pod", "holder")))
-        done = mig(restored, NODE, "--check", "--diff", mig_layouts=ALL_OFF)
+def test_check_mode_shows_the_diff_of_a_node_in_use_and_warns_of_its_pods(relaid: Cluster) -> None:
+    with relaid.workload(*claim_objects("holder", "2g.48gb")):
+        wait_for("the pod to be ready", lambda: ready(relaid.get("pod", "holder")))
+        done = mig(relaid, NODE, "--check", "--diff", mig_layouts=ALL_OFF)
     assert done.status == 0, done.output
     assert "[ClaimsInUse]" in done.output and "-GPU-" in done.output
-    assert in_service(restored, NODE)
+    assert in_service(relaid, NODE)
 
 
-def test_waiting_for_pods_goes_on_when_they_have_ended(restored: Cluster) -> None:
+@pytest.mark.slow
+def test_waiting_for_pods_goes_on_when_they_have_ended(relaid: Cluster) -> None:
     variables = {"mig_layouts": ALL_OFF, "mig_on_busy": "wait", "mig_timeout": 120}
     command = [BIN / "ansible-playbook", "-i", "inventories/sandbox", "playbooks/mig.yml", "--limit", NODE, "-e", json.dumps(variables)]
-    with restored.workload(*claim_objects("holder", "2g.48gb")):
-        wait_for("the pod to be ready", lambda: ready(restored.get("pod", "holder")))
-        play = subprocess.Popen(command, cwd=ROOT, env=restored.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        wait_for("the node to be cordoned", lambda: not in_service(restored, NODE))
-        assert restored.plugin_pod(NODE) is not None, "the plugin stays while the pod needs it"
+    with relaid.workload(*claim_objects("holder", "2g.48gb")):
+        wait_for("the pod to be ready", lambda: ready(relaid.get("pod", "holder")))
+        play = subprocess.Popen(command, cwd=ROOT, env=relaid.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        wait_for("the node to be cordoned", lambda: not in_service(relaid, NODE))
+        assert relaid.plugin_pod(NODE) is not None, "the plugin stays while the pod needs it"
     output = play.communicate(timeout=120)[0]
     assert play.returncode == 0, output
-    assert device_names(restored, NODE) == {"gpu-0", "gpu-1"}
+    assert device_names(relaid, NODE) == {"gpu-0", "gpu-1"}

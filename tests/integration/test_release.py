@@ -6,7 +6,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from cluster import BIN, NAMESPACE, PLUGIN, Cluster, Done, ready
+
+pytestmark = pytest.mark.slow
 
 PLAY = """
 - hosts: gpu_nodes

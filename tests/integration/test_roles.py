@@ -12,6 +12,8 @@ import pytest
 from cluster import BIN, NAMESPACE, Cluster, Done, ready, wait_for
 from test_claims import claim_objects
 
+pytestmark = pytest.mark.slow
+
 NODE = "rtx-1"
 DEPLOY = "nvidia.com/gpu.deploy."
 WHOLE_GPU_OPERANDS = ("dra-validator", "dcgm-exporter-dra", "dcgm-dra")
@@ -33,13 +35,6 @@ def play(cluster: Cluster, tmp_path: Path) -> Callable[..., Done]:
         path.write_text(PLAY % role, encoding="utf-8")
         return cluster.run([BIN / "ansible-playbook", "-i", "inventories/sandbox", path, "-e", json.dumps(variables), *arguments], check=False)
     return run
-
-
-@pytest.fixture
-def relaid(cluster: Cluster) -> Iterator[Cluster]:
-    """The cluster for a test that changes layouts: mig.yml makes them again as the inventory has them."""
-    yield cluster
-    cluster.playbook("mig")
 
 
 def mig(cluster: Cluster, node: str, layouts: list[dict[str, Any]]) -> Done:
