@@ -33,13 +33,6 @@ def device_names(cluster: Cluster, node: str) -> set[str]:
     return {device["name"] for item in cluster.slices(node) for device in item["spec"].get("devices") or []}
 
 
-@pytest.fixture
-def relaid(cluster: Cluster) -> Iterator[Cluster]:
-    """The cluster; the layouts of the two nodes are made right again afterwards."""
-    yield cluster
-    cluster.playbook("mig", "--limit", f"{NODE},{AMPERE}")
-
-
 @contextmanager
 def held(cluster: Cluster, node: str, gpu: str) -> Iterator[None]:
     """A client holds the GPU, so nothing on it can be destroyed or reset."""
