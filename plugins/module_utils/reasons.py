@@ -148,6 +148,26 @@ REASONS = _rows(
         "Correct the match; this node has {gpus}.",
     ),
     Reason(
+        "LayoutEntryUnused", WARNING,
+        "this entry decides about no GPU of the node, for all that it matches are decided by {winners}",
+        "Remove it, or move it so that it counts: in layouts the first match decides, in a mig-parted file the last.",
+    ),
+    Reason(
+        "LayoutEntriesOverlap", WARNING,
+        "{winner} decides, but {losers} matches this GPU too and asks for something else",
+        "Make the matches exclude each other, so that the order of the entries does not decide.",
+    ),
+    Reason(
+        "ImpossibleDivision", ERROR,
+        "{profile} cannot hold compute instances {wanted}",
+        "Ask for compute instances that fit together; it offers {offered}.",
+    ),
+    Reason(
+        "DividedInstance", WARNING,
+        "{gpu} gets GPU instances whose compute instances are smaller than themselves ({instances})",
+        "Use them only where NVIDIA's DRA driver does not run: its plugin does not start beside such an instance.",
+    ),
+    Reason(
         "NotMigCapable", ERROR,
         "{gpu} does not support MIG, but the layout enables it",
         "Match only MIG-capable GPUs, or set mode to disabled or unmanaged for this one.",
@@ -161,6 +181,11 @@ REASONS = _rows(
         "ImpossibleLayout", ERROR,
         "{wanted} cannot stand on {gpu} together: {why}",
         "Ask for fewer or smaller instances; the GPU offers {offered}.",
+    ),
+    Reason(
+        "UnknownGpuModel", ERROR,
+        "it is neither a GPU model of the offline tables nor NVML facts",
+        "Give one of {known}; or for any other GPU nvml, or an element of nvml.gpus, from the result of gpufleet.dra.nvml_info.",
     ),
     Reason(
         "ProfilesNotListed", ERROR,

@@ -35,25 +35,44 @@ class Profile:
 
 @dataclass(frozen=True)
 class Process:
-    """A process that holds a GPU. ``gpu_instance_id`` is None when it holds the whole GPU."""
+    """A process that holds a GPU. ``gpu_instance_id`` is None when it holds the whole GPU, ``compute_instance_id`` when it holds a whole GPU instance."""
 
     pid: int
     gpu_instance_id: Optional[int]
     kind: str
+    compute_instance_id: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Compute:
+    """A compute instance that exists; ``slices`` and ``start`` are compute slices of its GPU instance. ``uuid`` is that of its MIG device."""
+
+    id: int
+    slices: int
+    start: int
+    uuid: Optional[str]
 
 
 @dataclass(frozen=True)
 class Instance:
-    """A GPU instance that exists. ``compute_slices`` lists the slices of each compute instance in it; empty for an orphan that nothing can use."""
+    """A GPU instance that exists, with its compute instances; without any it is an orphan that nothing can use."""
 
     gpu_instance_id: int
     profile: str
     profile_id: int
     start: int
     size: int
-    compute_instance_ids: tuple[int, ...]
-    compute_slices: tuple[int, ...]
-    uuids: tuple[str, ...]
+    computes: tuple[Compute, ...]
+
+    @property
+    def content(self) -> tuple[int, ...]:
+        """Return the slices of its compute instances, largest first."""
+        return tuple(sorted((item.slices for item in self.computes), reverse=True))
+
+    @property
+    def uuids(self) -> tuple[str, ...]:
+        """Return the UUIDs of its MIG devices."""
+        return tuple(item.uuid for item in self.computes if item.uuid)
 
 
 @dataclass(frozen=True)
@@ -80,11 +99,6 @@ class Gpu:
     def label(self) -> str:
         """Return the name used in messages: product, NVML index and UUID."""
         return f"GPU {self.index} ({self.product}, {self.uuid})"
-
-    @property
-    def slots(self) -> int:
-        """Return the number of memory slots: the end of the furthest placement."""
-        return max((start + profile.size for profile in self.profiles for start in profile.starts), default=0)
 
     def profile_by_id(self, profile_id: int) -> Profile | None:
         """Return the offered profile with this numeric id, or None."""
@@ -114,7 +128,7 @@ class Gpu:
             return [p for p in self.profiles if p.id == int(text)]
         wanted = parse_profile(text)
         if wanted is None or wanted.compute_slices is not None:
-            return []
+            return []  # a compute instance is no GPU instance profile (resolve.py takes such names apart)
         family = [(parse_profile(p.name), p) for p in self.profiles]
         same = [(known, p) for known, p in family if known and (known.slices, known.suffix) == (wanted.slices, wanted.suffix)]
         if wanted.gb is None:
@@ -132,7 +146,7 @@ def gpu_from_facts(facts: dict[str, Any]) -> Gpu:
         reset_free=mig["reset_free"],
         profiles=tuple(_profile(row, facts["memory_bytes"]) for row in mig["profiles"]),
         instances=tuple(_instance(row) for row in mig["instances"]),
-        processes=tuple(Process(row["pid"], row["gpu_instance_id"], row["kind"]) for row in facts["processes"]),
+        processes=tuple(Process(row["pid"], row["gpu_instance_id"], row["kind"], row["compute_instance_id"]) for row in facts["processes"]),
     )
 
 
@@ -153,9 +167,7 @@ def _profile(row: dict[str, Any], total_bytes: int | None) -> Profile:
 
 
 def _instance(row: dict[str, Any]) -> Instance:
-    computes = row["compute_instances"]
     return Instance(
         gpu_instance_id=row["gpu_instance_id"], profile=normalise(row["profile"]), profile_id=row["profile_id"], start=row["start"], size=row["size"],
-        compute_instance_ids=tuple(ci["compute_instance_id"] for ci in computes), compute_slices=tuple(ci["slices"] for ci in computes),
-        uuids=tuple(ci["uuid"] for ci in computes if ci["uuid"]),
+        computes=tuple(Compute(item["compute_instance_id"], item["slices"], item["start"], item["uuid"]) for item in row["compute_instances"]),
     )

@@ -130,8 +130,7 @@ def wait_until_free(read: Callable[[], Plan], wait_s: float) -> Plan:
 
 
 def _going(plan: GpuPlan) -> str:
-    names = [f"{item.profile} at start {item.start}" for item in plan.destroyed + plan.refilled]
-    return f"{plan.gpu.label}{', of which ' + ', '.join(names) + ' would go,' if names else ', whose partitioning changes,'}"
+    return f"{plan.gpu.label}{', of which ' + ', '.join(plan.going) + ' would go,' if plan.going else ', whose partitioning changes,'}"
 
 
 def converge(session: NvmlSession, plan: Plan, journal: StepLog, wait_s: float = 0.0, reset: Callable[[str], None] | None = None) -> None:

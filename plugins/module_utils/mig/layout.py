@@ -7,29 +7,36 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from ..reasons import FleetError, finding
+from ..reasons import Finding, FleetError, finding
 from .catalogue import Gpu
 from .match import Match, parse_match
-from .profile_names import normalise
+from .profile_names import normalise, split_compute
 from .shown import shown
 
 ENABLED, DISABLED, UNMANAGED = "enabled", "disabled", "unmanaged"
 MODES = (ENABLED, DISABLED, UNMANAGED)
 MAX_COUNT = 64
+_MAX_COMPUTES = 8  # a GPU instance has no more compute slices
 _RULE_KEYS = ("match", "mode", "instances")
+_REQUEST_KEYS = {"profile", "start", "count", "compute_instances"}
 _FORMS = (
     "Give instances as a mapping of profile to count, an intent (balanced, whole, all-1g, all-<profile>), "
-    "or a list of {profile, start, count}; {} for none"
+    "or a list of {profile, start, count, compute_instances}; {} for none"
 )
 
 
 @dataclass(frozen=True)
 class Request:
-    """``count`` instances of a profile, named as the user wrote it; ``start`` is a memory slot, or None when any will do."""
+    """``count`` instances of a profile, named as the user wrote it; ``start`` is a memory slot, or None when any will do.
+
+    ``profile`` may name a compute instance (``1c.3g.40gb``); ``computes`` are the compute slices wanted in each GPU instance, largest first, empty for one
+    compute instance over all of it.
+    """
 
     profile: str
     count: int = 1
     start: Optional[int] = None
+    computes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,10 @@ class Rule:
     intent: Optional[str] = None
     requests: tuple[Request, ...] = ()
     capable_only: bool = False
+
+    def wants_same_as(self, other: Rule) -> bool:
+        """Return whether both ask for the same, so that it does not matter which one decides."""
+        return (self.mode, self.intent, self.requests) == (other.mode, other.intent, other.requests)
 
     def applies_to(self, gpu: Gpu) -> bool:
         """Return whether this rule decides about ``gpu``. A rule for all GPUs that enables MIG passes over GPUs without MIG."""
@@ -63,6 +74,28 @@ class Layout:
         if not hits:
             return None
         return hits[-1] if self.last_wins else hits[0]
+
+    def findings(self, gpus: Iterable[Gpu]) -> list[Finding]:
+        """Return a warning for each entry that decides nothing on a node with ``gpus`` though it matches, and for each GPU that entries compete for.
+
+        In our format a later entry whose match is plainly the wider one (``all`` after ``index``) is how a fallback is written, and no competition.
+        """
+        winners = [(gpu, winner) for gpu in gpus for winner in [self.rule_for(gpu)] if winner is not None]
+        found = []
+        for rule in self.rules:
+            deciding = [winner for gpu, winner in winners if rule.applies_to(gpu)]
+            if deciding and rule not in deciding:
+                found.append(finding("LayoutEntryUnused", rule.where, winners=", ".join(dict.fromkeys(winner.where for winner in deciding))))
+        for gpu, winner in winners:
+            losers = [rule.where for rule in self.rules if rule is not winner and rule.applies_to(gpu) and self._competes(rule, winner)]
+            if losers:
+                found.append(finding("LayoutEntriesOverlap", gpu.label, winner=winner.where, losers=", ".join(losers)))
+        return found
+
+    def _competes(self, loser: Rule, winner: Rule) -> bool:
+        if loser.wants_same_as(winner):
+            return False
+        return self.last_wins or not loser.match.is_wider_than(winner.match)
 
     def check_matches(self, gpus: Iterable[Gpu]) -> None:
         """Refuse a layout that names a GPU which is not there, or that says nothing about this node. Raises FleetError LayoutMatchesNothing."""
@@ -135,15 +168,29 @@ def _profile(name: Any, where: str) -> str:
 def _listed(item: Any, where: str) -> Request:
     if isinstance(item, str):
         return Request(item)
-    if not isinstance(item, dict) or not set(item) <= {"profile", "start", "count"} or not isinstance(item.get("profile"), str):
-        raise FleetError(finding("InvalidLayout", where, problem=f"it is {shown(item)}", allowed="Give a profile, or {profile, start, count}"))
+    if not isinstance(item, dict) or not set(item) <= _REQUEST_KEYS or not isinstance(item.get("profile"), str):
+        allowed = "Give a profile, or {profile, start, count, compute_instances}"
+        raise FleetError(finding("InvalidLayout", where, problem=f"it is {shown(item)}", allowed=allowed))
     count = parse_count(item.get("count", 1), f"{where}.count")
     start = item.get("start")
-    if start is None:
-        return Request(item["profile"], count)
-    if count != 1:
+    if start is not None and count != 1:
         raise FleetError(finding("InvalidLayout", where, problem="start is given for more than one instance", allowed="Give one entry per start"))
-    return Request(item["profile"], 1, parse_count(start, f"{where}.start"))
+    computes = _computes(item["compute_instances"], f"{where}.compute_instances") if item.get("compute_instances") is not None else ()
+    if split_compute(item["profile"])[0] is not None and (computes or start is not None):
+        raise FleetError(finding("InvalidLayout", where, problem=f"{shown(item['profile'])} names a compute instance",
+                                 allowed="With start or compute_instances give the profile of the GPU instance, such as 3g.40gb"))
+    return Request(item["profile"], count, None if start is None else parse_count(start, f"{where}.start"), computes)
+
+
+def _computes(raw: Any, where: str) -> tuple[int, ...]:
+    """Return the sizes in compute slices, largest first; written ``[2, 1]`` or ``[2c, 1c]``."""
+    allowed = "Give a list of compute slices, such as [2, 1] or [2c, 1c]"
+    if not isinstance(raw, list) or not 1 <= len(raw) <= _MAX_COMPUTES:
+        raise FleetError(finding("InvalidLayout", where, problem=f"it is {shown(raw)}", allowed=allowed))
+    sizes = [parse_count(size[:-1] if isinstance(size, str) and size.endswith("c") else size, where) for size in raw]
+    if 0 in sizes:
+        raise FleetError(finding("InvalidLayout", where, problem="a compute instance has no slices", allowed=allowed))
+    return tuple(sorted(sizes, reverse=True))
 
 
 def parse_count(raw: Any, where: str) -> int:

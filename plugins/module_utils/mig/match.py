@@ -34,6 +34,11 @@ class Match:
         """Return whether the rule means every GPU."""
         return not self.keys
 
+    def is_wider_than(self, other: Match) -> bool:
+        """Return whether this condition plainly holds wherever ``other`` does: each of its keys is there too, with no other values."""
+        theirs = dict(other.keys)
+        return self.keys != other.keys and all(key in theirs and set(theirs[key]) <= set(values) for key, values in self.keys)
+
     def missing(self, gpus: Iterable[Gpu]) -> list[str]:
         """Return the values that name one physical GPU which this node does not have. Empty when the rule also has a model condition."""
         if any(key not in _PHYSICAL for key, _values in self.keys):

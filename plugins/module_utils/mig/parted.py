@@ -103,10 +103,8 @@ def _requests(devices: Any, where: str) -> tuple[Request, ...]:
     for name, raw in devices.items():
         parsed = parse_profile(name) if isinstance(name, str) else None
         if parsed is None or parsed.gb is None:
-            raise FleetError(finding("InvalidLayout", where, problem=f"{shown(name)} is not a MIG profile name", allowed="Give names such as 3g.40gb"))
-        if parsed.compute_slices is not None:
-            raise FleetError(finding("InvalidLayout", where, problem=f"{name} asks for a compute instance smaller than its GPU instance",
-                                     allowed="Use whole GPU instances: smaller compute instances are not published by the DRA driver"))
+            raise FleetError(finding("InvalidLayout", where, problem=f"{shown(name)} is not a MIG profile name",
+                                     allowed="Give names such as 3g.40gb or 1c.3g.40gb"))
         requests.append(Request(name, parse_count(raw, f"{where}.{name}")))
     if requests and not any(request.count for request in requests):
         raise FleetError(finding("InvalidLayout", where, problem="every count is 0", allowed="Give {} for no instance"))

@@ -49,3 +49,12 @@ def computed_name(enum: int, memory_mib: int, total_bytes: int | None) -> str | 
         return profile_text(enum, memory_mib, total_bytes)
     except Unpublishable:
         return None
+
+
+def split_compute(text: str) -> tuple[Optional[int], str]:
+    """Return (1, "3g.40gb") for ``1c.3g.40gb``, and (None, text) for the name of a GPU instance profile or anything else."""
+    text = normalise(text)
+    parsed = parse_profile(text)
+    if parsed is None or parsed.compute_slices is None:
+        return None, text
+    return parsed.compute_slices, text.partition(".")[2]

@@ -6,12 +6,15 @@ So one group variable (``balanced``, ``all-1g``) serves GPUs of different models
 """
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Optional
 
 from ..reasons import FleetError, finding
 from .catalogue import Gpu, Profile
-from .layout import ENABLED, UNMANAGED, Rule
+from .compute import arrange, describe_sizes, offered_sizes, pack
+from .layout import ENABLED, UNMANAGED, Request, Rule
+from .profile_names import split_compute
 
 # The intent ``balanced`` by the compute slices of the whole GPU, as nvidia-mig-parted's all-balanced has it (short profile form, count).
 _BALANCED = {7: (("3g", 1), ("2g", 1), ("1g", 2)), 4: (("2g", 1), ("1g", 2))}
@@ -19,10 +22,19 @@ _BALANCED = {7: (("3g", 1), ("2g", 1), ("1g", 2)), 4: (("2g", 1), ("1g", 2))}
 
 @dataclass(frozen=True)
 class Wanted:
-    """One instance that is wanted: its profile, and the memory slot where it must start, or None."""
+    """One GPU instance that is wanted: its profile, the memory slot where it must start or None, and the sizes of its compute instances.
+
+    ``computes`` are compute slices, largest first; empty means one compute instance over the whole GPU instance.
+    """
 
     profile: Profile
     start: Optional[int] = None
+    computes: tuple[int, ...] = ()
+
+    @property
+    def content(self) -> tuple[int, ...]:
+        """Return the sizes of the compute instances."""
+        return self.computes or (self.profile.compute_slices,)
 
 
 @dataclass(frozen=True)
@@ -37,8 +49,8 @@ class Target:
 def resolve(rule: Rule, gpu: Gpu) -> Target:
     """Return the :class:`Target` of ``gpu`` under ``rule``.
 
-    Raises FleetError NotMigCapable, ProfilesNotListed, UnknownProfile, ImpossibleLayout (a start that the profile does not have) or InvalidLayout (an intent
-    that this GPU has no meaning for).
+    Raises FleetError NotMigCapable, ProfilesNotListed, UnknownProfile, ImpossibleLayout (a start that the profile does not have), ImpossibleDivision or
+    InvalidLayout (an intent that this GPU has no meaning for).
     """
     if rule.mode != ENABLED:
         return Target(rule.where, rule.mode)
@@ -47,16 +59,8 @@ def resolve(rule: Rule, gpu: Gpu) -> Target:
     if not gpu.profiles and (rule.intent or rule.requests):
         raise FleetError(finding("ProfilesNotListed", rule.where, gpu=gpu.label))
     if rule.intent:
-        return Target(rule.where, ENABLED, tuple(Wanted(profile) for profile in _intended(rule.intent, gpu, rule.where)))
-    wanted: list[Wanted] = []
-    for request in rule.requests:
-        profile = gpu.profile_named(request.profile, rule.where)
-        if request.start is not None and request.start not in profile.starts:
-            starts = ", ".join(str(start) for start in profile.starts)
-            raise FleetError(finding("ImpossibleLayout", rule.where, wanted=f"{profile.name} at start {request.start}", gpu=gpu.label,
-                                     why=f"{profile.name} may start at {starts}", offered=describe_offer(gpu)))
-        wanted.extend([Wanted(profile, request.start)] * request.count)
-    return Target(rule.where, ENABLED, tuple(wanted))
+        return Target(rule.where, ENABLED, tuple(_intended(rule.intent, gpu, rule.where)))
+    return Target(rule.where, ENABLED, tuple(_requested(rule.requests, gpu, rule.where)))
 
 
 def unlisted(gpu: Gpu, policy: str) -> Target:
@@ -64,17 +68,55 @@ def unlisted(gpu: Gpu, policy: str) -> Target:
     return Target("unlisted", UNMANAGED if policy == "keep" or not gpu.mig_capable else "disabled")
 
 
-def _intended(intent: str, gpu: Gpu, where: str) -> list[Profile]:
+def _requested(requests: Iterable[Request], gpu: Gpu, where: str) -> list[Wanted]:
+    wanted: list[Wanted] = []
+    # Compute instances asked for by name (1c.3g.40gb) share GPU instances, whichever entry names them.
+    loose: dict[Profile, list[int]] = {}
+    for request in requests:
+        size, name = split_compute(request.profile)
+        profile = gpu.profile_named(name, where)
+        if request.start is not None and request.start not in profile.starts:
+            starts = ", ".join(str(start) for start in profile.starts)
+            raise FleetError(finding("ImpossibleLayout", where, wanted=f"{profile.name} at start {request.start}", gpu=gpu.label,
+                                     why=f"{profile.name} may start at {starts}", offered=describe_offer(gpu)))
+        if size is not None and size != profile.compute_slices:
+            _check_division(profile, (size,), where)
+            loose.setdefault(profile, []).extend([size] * request.count)
+            continue
+        if request.computes:
+            _check_division(profile, request.computes, where)
+        wanted.extend([Wanted(profile, request.start, _division(profile, request.computes))] * request.count)
+    return wanted + [Wanted(profile, None, content) for profile, sizes in loose.items() for content in pack(profile.compute_slices, sizes)]
+
+
+def _division(profile: Profile, computes: tuple[int, ...]) -> tuple[int, ...]:
+    return () if computes == (profile.compute_slices,) else computes
+
+
+def _check_division(profile: Profile, computes: tuple[int, ...], where: str) -> None:
+    slices = profile.compute_slices
+    if set(computes) <= set(offered_sizes(slices)) and arrange(slices, computes) is not None:
+        return
+    wanted = " and ".join(f"{size}c" for size in computes)
+    raise FleetError(finding("ImpossibleDivision", where, wanted=wanted, profile=profile.name, offered=describe_sizes(slices)))
+
+
+def _intended(intent: str, gpu: Gpu, where: str) -> list[Wanted]:
     if intent == "whole":
-        return [max(gpu.profiles, key=lambda profile: (profile.size, not profile.suffix, profile.compute_slices, -profile.id))]
+        return [Wanted(max(gpu.profiles, key=lambda profile: (profile.size, not profile.suffix, profile.compute_slices, -profile.id)))]
     if intent == "balanced":
         slices = max(profile.compute_slices for profile in gpu.profiles)
         if slices not in _BALANCED:
             raise FleetError(finding("InvalidLayout", where, problem=f"balanced has no meaning for {gpu.label} with {slices} compute slices",
                                      allowed="Name the profiles and counts"))
-        return [gpu.profile_named(name, where) for name, count in _BALANCED[slices] for _number in range(count)]
-    profile = gpu.profile_named(intent[len("all-"):], where)
-    return [profile] * most_that_fit(profile)
+        return [Wanted(gpu.profile_named(name, where)) for name, count in _BALANCED[slices] for _number in range(count)]
+    size, name = split_compute(intent[len("all-"):])
+    profile = gpu.profile_named(name, where)
+    content: tuple[int, ...] = ()
+    if size is not None and size != profile.compute_slices:
+        _check_division(profile, (size,), where)
+        content = (size,) * (profile.compute_slices // size)
+    return [Wanted(profile, None, content)] * most_that_fit(profile)
 
 
 def most_that_fit(profile: Profile) -> int:

@@ -15,7 +15,10 @@ CREATE_COMPUTE_INSTANCE = "create_compute_instance"
 
 @dataclass(frozen=True)
 class Step:
-    """One action on one GPU. Instances are named by (profile id, start), which is stable, and by the ids NVML gave them where they exist already."""
+    """One action on one GPU. Instances are named by (profile id, start), which is stable, and by the ids NVML gave them where they exist already.
+
+    ``start`` and ``size`` are memory slots; ``compute_slices`` and ``compute_start`` are compute slices inside the GPU instance.
+    """
 
     action: str
     gpu_uuid: str
@@ -25,6 +28,7 @@ class Step:
     start: Optional[int] = None
     size: Optional[int] = None
     compute_slices: Optional[int] = None
+    compute_start: Optional[int] = None
     gpu_instance_id: Optional[int] = None
     compute_instance_id: Optional[int] = None
     enable: Optional[bool] = None
@@ -48,8 +52,8 @@ class Step:
         """Return the step as plain data: action, text, parent_uuid and the fields that the action has."""
         fields = {
             "profile": self.profile or None, "profile_id": self.profile_id, "start": self.start, "size": self.size,
-            "compute_slices": self.compute_slices, "gpu_instance_id": self.gpu_instance_id, "compute_instance_id": self.compute_instance_id,
-            "enable": self.enable,
+            "compute_slices": self.compute_slices, "compute_start": self.compute_start,
+            "gpu_instance_id": self.gpu_instance_id, "compute_instance_id": self.compute_instance_id, "enable": self.enable,
         }
         given = {name: value for name, value in fields.items() if value is not None}
         return {"action": self.action, "text": self.text, "parent_uuid": self.gpu_uuid, **given}

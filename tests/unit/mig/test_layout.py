@@ -99,7 +99,10 @@ def test_instances(model: str, instances: Any, expected: list[str]) -> None:
 @pytest.mark.parametrize(("instances", "reason", "text"), [
     ({"1g.12gb": 1}, "UnknownProfile", "1g.10gb, 1g.10gb+me, 1g.20gb, 2g.20gb, 3g.40gb, 4g.40gb, 7g.80gb"),
     ({"5g": 1}, "UnknownProfile", "no MIG profile 5g"),
-    ({"1c.3g.40gb": 1}, "UnknownProfile", "1c.3g.40gb"),
+    ({"1c.5g.40gb": 1}, "UnknownProfile", "no MIG profile 5g.40gb"),
+    ({"3c.4g.40gb": 1}, "ImpossibleDivision", "it offers 1c x4, 2c x2, 4c x1"),
+    ([{"profile": "3g.40gb", "compute_instances": [2, 2]}], "ImpossibleDivision", "2c and 2c"),
+    ("all-5c.7g", "ImpossibleDivision", "5c"),
     ("all-9g", "UnknownProfile", "9g"),
     ([{"profile": "3g.40gb", "start": 2}], "ImpossibleLayout", "3g.40gb may start at 0, 4"),
     ({"3g.40gb": 2, "1g.10gb": 1}, "ImpossibleLayout", "9 memory slots of 8"),
@@ -210,7 +213,6 @@ def test_device_filter_devices_and_empty_mig_devices() -> None:
     (parted([{"devices": "all", "mig-enabled": True}]), None, "InvalidLayout", "mig-devices: it is missing"),
     (parted([{"devices": "all", "mig-enabled": True, "mig-devices": {"1g.10gb": 0}}]), None, "InvalidLayout", "every count is 0"),
     (parted([{"devices": "all", "mig-enabled": True, "mig-devices": {"small": 1}}]), None, "InvalidLayout", "not a MIG profile name"),
-    (parted([{"devices": "all", "mig-enabled": True, "mig-devices": {"1c.3g.40gb": 3}}]), None, "InvalidLayout", "smaller than its GPU instance"),
 ])
 def test_mistakes_in_mig_parted_files_are_named_with_the_file(document: Any, selected: str | None, reason: str, text: str) -> None:
     with pytest.raises(FleetError) as caught:

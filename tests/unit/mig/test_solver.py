@@ -9,7 +9,7 @@ from itertools import combinations_with_replacement
 
 import pytest
 from ansible_collections.gpufleet.dra.plugins.module_utils.mig.resolve import Wanted
-from ansible_collections.gpufleet.dra.plugins.module_utils.mig.solver import Present, conflict, solve
+from ansible_collections.gpufleet.dra.plugins.module_utils.mig.solver import Present, conflict, slots_of, solve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,7 +47,7 @@ def test_there_are_77_layouts_and_each_has_a_valid_solution() -> None:
     assert len(FEASIBLE_SEVEN) == 77
     valid = {frozenset(layout) for layout in PLACED_SEVEN}
     for names in FEASIBLE_SEVEN:
-        solution = solve(wanted(H100, list(names)), [], H100.slots)
+        solution = solve(wanted(H100, list(names)), [], H100.profiles)
         assert solution is not None, names
         assert Counter(item.profile.name for item in solution) == Counter(names)
         assert frozenset(placed(solution)) in valid, names
@@ -61,13 +61,13 @@ def test_what_is_not_among_the_77_is_refused() -> None:
         for multiset in combinations_with_replacement(names, count):
             if multiset not in feasible:
                 tried += 1
-                assert solve(wanted(H100, list(multiset)), [], H100.slots) is None, multiset
+                assert solve(wanted(H100, list(multiset)), [], H100.profiles) is None, multiset
     assert tried > 90
 
 
 @pytest.mark.parametrize("names", [["3g.40gb", "2g.20gb", "1g.10gb", "1g.10gb"], ["3g.40gb"] + ["1g.10gb"] * 4, ["1g.20gb"] + ["1g.10gb"] * 6])
 def test_layouts_that_a_greedy_driver_misses(names: list[str]) -> None:
-    assert solve(wanted(H100, names), [], H100.slots) is not None
+    assert solve(wanted(H100, names), [], H100.profiles) is not None
 
 
 def most_kept(table: list, names: list[str], present: list[Placement]) -> int:
@@ -87,7 +87,7 @@ def test_the_fewest_instances_are_destroyed_on_seven_slices(now: tuple[Placement
     target = Counter(names)
     fitting = [layout for layout in PLACED_SEVEN if Counter(name for name, _ in layout) == target]
     best = max(len(set(layout) & set(now)) for layout in fitting)
-    solution = solve(wanted(H100, list(names)), present_of(PLAIN_SEVEN, now), H100.slots)
+    solution = solve(wanted(H100, list(names)), present_of(PLAIN_SEVEN, now), H100.profiles)
     assert solution is not None
     assert sum(item.kept is not None for item in solution) == best
     for item in solution:
@@ -103,7 +103,7 @@ def test_the_fewest_instances_are_destroyed_for_every_pair_on_four_slices() -> N
     multisets = {tuple(sorted(name for name, _ in layout)) for layout in A30_LAYOUTS}
     for now in A30_LAYOUTS:
         for names in multisets:
-            solution = solve(wanted(A30_GPU, list(names)), present_of(table, now), A30_GPU.slots)
+            solution = solve(wanted(A30_GPU, list(names)), present_of(table, now), A30_GPU.profiles)
             assert solution is not None
             assert sum(item.kept is not None for item in solution) == most_kept(table, list(names), list(now)), (now, names)
 
@@ -119,28 +119,28 @@ def test_busy_instances_count_more_than_the_number_destroyed(now: tuple[Placemen
         return (sum(start in busy for _name, start in gone), len(gone))
 
     best = min(loss(layout) for layout in PLACED_SEVEN if Counter(name for name, _ in layout) == target)
-    solution = solve(wanted(H100, list(names)), present_of(PLAIN_SEVEN, now, busy), H100.slots)
+    solution = solve(wanted(H100, list(names)), present_of(PLAIN_SEVEN, now, busy), H100.profiles)
     assert solution is not None
     assert loss(tuple(placed(solution))) == best
 
 
 def test_an_instance_that_would_lose_its_compute_instances_is_the_last_choice_among_equals() -> None:
-    present = [Present(9, 0, 4, intact=False), Present(9, 4, 4)]
-    solution = solve(wanted(H100, ["3g.40gb"]), present, H100.slots)
+    present = [Present(9, 0, 4, computes=((1, 0), (2, 1))), Present(9, 4, 4, computes=((3, 0),))]
+    solution = solve(wanted(H100, ["3g.40gb"]), present, H100.profiles)
     assert solution is not None and solution[0].kept == 1
 
 
 def test_a_fixed_start_is_kept_apart_from_free_ones() -> None:
     three = H100.profile_named("3g.40gb", "test")
-    solution = solve([Wanted(three, 4), *wanted(H100, ["1g.10gb"] * 4)], [], H100.slots)
+    solution = solve([Wanted(three, 4), *wanted(H100, ["1g.10gb"] * 4)], [], H100.profiles)
     assert solution is not None
     assert placed(solution) == {("3g.40gb", 4), ("1g.10gb", 0), ("1g.10gb", 1), ("1g.10gb", 2), ("1g.10gb", 3)}
-    assert solve([Wanted(three, 0), *wanted(H100, ["1g.10gb"] * 4)], [], H100.slots) is None
+    assert solve([Wanted(three, 0), *wanted(H100, ["1g.10gb"] * 4)], [], H100.profiles) is None
 
 
 def test_a_survivor_elsewhere_does_not_satisfy_a_fixed_start() -> None:
     three = H100.profile_named("3g.40gb", "test")
-    solution = solve([Wanted(three, 4)], [Present(9, 0, 4)], H100.slots)
+    solution = solve([Wanted(three, 4)], [Present(9, 0, 4)], H100.profiles)
     assert solution is not None and solution[0].kept is None and solution[0].start == 4
 
 
@@ -155,7 +155,7 @@ def test_a_survivor_elsewhere_does_not_satisfy_a_fixed_start() -> None:
     (["4g.96gb", "1g.24gb"], False),
 ])
 def test_media_rules_and_geometry_of_rtx_pro(names: list[str], possible: bool) -> None:
-    assert (solve(wanted(RTX, names), [], RTX.slots) is not None) is possible
+    assert (solve(wanted(RTX, names), [], RTX.profiles) is not None) is possible
 
 
 def test_rtx_pro_layouts_are_those_of_the_geometry() -> None:
@@ -163,10 +163,10 @@ def test_rtx_pro_layouts_are_those_of_the_geometry() -> None:
     feasible = {tuple(sorted(name for name, _ in layout)) for layout in all_placements(plain)}
     for count in range(1, 6):
         for multiset in combinations_with_replacement(sorted(row[0] for row in plain), count):
-            assert (solve(wanted(RTX, list(multiset)), [], RTX.slots) is not None) is (multiset in feasible), multiset
+            assert (solve(wanted(RTX, list(multiset)), [], RTX.profiles) is not None) is (multiset in feasible), multiset
 
 
 def test_conflict_says_which_rule_is_broken() -> None:
-    assert conflict(wanted(H100, ["3g.40gb"] * 2 + ["1g.10gb"]), H100.slots) == "they need 9 memory slots of 8"
-    assert "media" in str(conflict(wanted(H100, ["1g.10gb+me"] * 2), H100.slots))
-    assert conflict(wanted(H100, ["3g.40gb", "2g.20gb"]), H100.slots) is None
+    assert conflict(wanted(H100, ["3g.40gb"] * 2 + ["1g.10gb"]), slots_of(H100.profiles)) == "they need 9 memory slots of 8"
+    assert "media" in str(conflict(wanted(H100, ["1g.10gb+me"] * 2), slots_of(H100.profiles)))
+    assert conflict(wanted(H100, ["3g.40gb", "2g.20gb"]), slots_of(H100.profiles)) is None

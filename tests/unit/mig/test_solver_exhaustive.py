@@ -25,7 +25,7 @@ def test_the_fewest_instances_are_destroyed_for_every_pair(model: str, table: li
     for now in all_placements(plain):
         present = present_of(plain, now)
         for names, fitting in placements.items():
-            solution = solve(wanted(device, list(names)), present, device.slots)
+            solution = solve(wanted(device, list(names)), present, device.profiles)
             assert solution is not None, (now, names)
             assert Counter(item.profile.name for item in solution) == Counter(names)
             best = max(len(layout & set(now)) for layout in fitting)
