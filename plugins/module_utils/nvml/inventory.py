@@ -11,8 +11,10 @@ from typing import Any
 
 from ..dra.rules import ARCHITECTURES
 from ..mig.profile_names import computed_name, normalise
+from .calls import optional
 from .codes import FUNCTION_NOT_FOUND, INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED
-from .session import ComputeProfile, GpuInstanceProfile, NvmlSession, optional
+from .mig_calls import ComputeProfile, GpuInstanceProfile
+from .session import NvmlSession
 
 _NO_MIG: dict[str, Any] = {"capable": False, "current": False, "pending": False, "reset_free": None, "profiles": [], "instances": []}
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml import inventory, library
+from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.calls import optional
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.codes import NvmlError, code_name
-from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.session import NvmlSession, optional
+from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.session import NvmlSession
 
 
 class FakeError(Exception):
@@ -19,10 +20,10 @@ class FakeError(Exception):
         self.value = value
 
 
-def session_over(**functions: Any) -> NvmlSession:
-    """Return an open session over a pynvml that has only these functions."""
+def session_over(library: Any = None, **functions: Any) -> NvmlSession:
+    """Return an open session over a pynvml that has only these functions, over a library that has only those of ``library``."""
     session = NvmlSession()
-    session._pynvml = SimpleNamespace(NVMLError=FakeError, **functions)
+    session._pynvml = SimpleNamespace(NVMLError=FakeError, nvmlLib=library, **functions)
     return session
 
 
