@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, gpufleet.dra contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The gate before a GPU enters MIG mode or gets its first instance: it has to be healthy.
+
+Most health queries have no answer once instances exist, so a fault that is not seen here stays hidden until workloads meet it.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from ..reasons import ERROR, FleetError, finding
+from .health import health_findings
+from .plan import GpuPlan, Plan
+
+
+def refuse_unhealthy(facts: dict[str, Any], plan: Plan) -> None:
+    """Do nothing when every GPU that ``plan`` partitions for the first time is healthy, as far as the NVML facts document ``facts`` can tell.
+
+    Raises FleetError GpuUnhealthy, which names these GPUs and what is wrong with each. What the driver does not tell counts as healthy; warnings do not count.
+    """
+    by_uuid = {gpu["uuid"]: gpu for gpu in facts["gpus"]}
+    sick = {}
+    for gpu in plan.gpus:
+        errors = [item for item in health_findings(by_uuid[gpu.gpu.uuid]) if item.severity == ERROR] if _partitions_first(gpu) else []
+        if errors:
+            sick[gpu.gpu.uuid] = errors
+    if sick:
+        findings = [item for errors in sick.values() for item in errors]
+        subjects = ", ".join(dict.fromkeys(item.subject for item in findings))
+        details = {"gpus": [{"uuid": uuid, "findings": [item.as_dict() for item in errors]} for uuid, errors in sick.items()]}
+        raise FleetError(finding("GpuUnhealthy", subjects, details, why="; ".join(dict.fromkeys(item.cause for item in findings)),
+                                 remedies=" ".join(dict.fromkeys(item.remedy for item in findings))))
+
+
+def _partitions_first(gpu: GpuPlan) -> bool:
+    return gpu.mode_after and (gpu.changes_mode or (bool(gpu.created) and not gpu.gpu.instances))
