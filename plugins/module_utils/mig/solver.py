@@ -97,7 +97,8 @@ def _mask(start: int, size: int) -> int:
 
 
 class _Search:
-    """Depth-first over the wanted instances, those with fewest places first; equal ones take rising places, so each placement is seen once."""
+    """Depth-first over the wanted instances, the largest first, each from its highest place down; equal ones take falling places, so each placement is
+    seen once. Of equal costs the first found stands."""
 
     def __init__(self, wanted: Sequence[Wanted], present: Sequence[Present], profiles: Sequence[Profile]) -> None:
         self._items = sorted(wanted, key=lambda item: (item.start is None, -item.profile.size, item.profile.id, item.content, item.start or 0))
@@ -118,7 +119,7 @@ class _Search:
         return sorted(self._found[1], key=lambda placed: placed.start)
 
     def _starts(self, item: Wanted) -> Sequence[int]:
-        return item.profile.starts if item.start is None else (item.start,)
+        return item.profile.starts[::-1] if item.start is None else (item.start,)
 
     def _fits(self, number: int, used: int) -> bool:
         """Return whether the items from ``number`` on fit beside the ``used`` slots at all."""
@@ -146,7 +147,7 @@ class _Search:
         twin = number and self._items[number - 1] == item and item.start is None
         for start in self._starts(item):
             mask = _mask(start, item.profile.size)
-            if used & mask or (twin and start < placed[-1].start) or not self._fits(number + 1, used | mask):
+            if used & mask or (twin and start > placed[-1].start) or not self._fits(number + 1, used | mask):
                 continue
             self._place(number + 1, used | mask, [*placed, self._placed(item, start)])
 
