@@ -51,7 +51,7 @@ def room(name: str) -> str | None:
     return name.removeprefix(PACKAGE + ".").split(".")[0] if name.startswith(PACKAGE + ".") else None
 
 
-PURE = [path for path in [*sources("mig"), *sources("dra"), UTILS / "reasons.py"] if relative(path) not in IMPURE_FILES]
+PURE = [path for path in [*sources("mig"), *sources("dra"), *sources("knowledge"), UTILS / "reasons.py"] if relative(path) not in IMPURE_FILES]
 
 
 @pytest.mark.parametrize("path", PURE, ids=relative)
@@ -65,7 +65,7 @@ def test_pure_rooms_have_no_io_no_clock_and_no_ansible(path: Path) -> None:
     assert not calls & {"open", "print", "input", "exec", "eval"}, relative(path)
 
 
-@pytest.mark.parametrize("path", [*sources("mig"), *sources("nvml"), *sources("dra"), UTILS / "reasons.py"], ids=relative)
+@pytest.mark.parametrize("path", [*sources("mig"), *sources("nvml"), *sources("dra"), *sources("knowledge"), UTILS / "reasons.py"], ids=relative)
 def test_node_code_is_standard_library_and_pynvml_only(path: Path) -> None:
     for name in imports_of(path):
         top = name.split(".")[0]
@@ -82,6 +82,12 @@ def test_only_the_kube_room_imports_a_kubernetes_client() -> None:
     users = {relative(path) for path in sources() if any(name.startswith(CLUSTER_CLIENTS) for name in imports_of(path))}
     assert users
     assert all(name.startswith("kube/") for name in users), users
+
+
+def test_only_planning_without_a_gpu_reads_the_profile_tables() -> None:
+    users = {relative(path) for path in sources() if any(name.startswith(f"{PACKAGE}.knowledge.mig_profiles.") for name in imports_of(path))}
+    assert users
+    assert all(name.startswith("knowledge/") for name in users), users
 
 
 def test_the_node_rooms_never_import_the_kube_room() -> None:
