@@ -35,7 +35,7 @@ assert library.nvmlComputeInstanceDestroy(compute) == 0
 assert library.nvmlGpuInstanceDestroy(instance) == 0
 os.kill(os.getpid(), signal.SIGSTOP)
 """
-HEADER = struct.Struct("IIII")  # magic, layout, size, active bank; the two banks follow
+HEADER = struct.Struct("IIIIII")  # magic, layout, size of file and bank, active bank, changes; the two banks follow
 
 
 def step(process: subprocess.Popen[str]) -> Iterator[None]:
@@ -53,8 +53,7 @@ def step(process: subprocess.Popen[str]) -> Iterator[None]:
 
 def valid_bank(state: mmap.mmap) -> bytes:
     """The bytes of the bank that counts."""
-    active = HEADER.unpack_from(state)[3]
-    size = (len(state) - HEADER.size) // 2
+    _magic, _layout, _file_size, size, active, _changes = HEADER.unpack_from(state)
     return state[HEADER.size + active * size : HEADER.size + (active + 1) * size]
 
 

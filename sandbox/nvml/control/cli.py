@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import calls, kernel_module
+from . import calls, fault_commands, kernel_module
 from .library import Emulator, EmulatorError
 
 DEFAULT_DIRECTORY = "/proc/driver/nvml-emulator"
@@ -134,6 +134,21 @@ def _set(emulator: Emulator, options: argparse.Namespace) -> None:
     emulator.set_knob(emulator.gpu_index(options.gpu), knob, KNOB_VALUES[knob].index(value))
 
 
+def _save(emulator: Emulator, options: argparse.Namespace) -> None:
+    try:
+        options.file.write_bytes(emulator.save())
+    except OSError as error:
+        raise EmulatorError(f"Cannot write {options.file}: {error.strerror}.") from error
+
+
+def _restore(emulator: Emulator, options: argparse.Namespace) -> None:
+    try:
+        snapshot = options.file.read_bytes()
+    except OSError as error:
+        raise EmulatorError(f"Cannot read {options.file}: {error.strerror}.") from error
+    emulator.restore(snapshot)
+
+
 def _log(emulator: Emulator, options: argparse.Namespace) -> None:
     for entry in calls.read(Path(emulator.directory), options.since_marker, options.mutating):
         print(json.dumps(entry))
@@ -175,6 +190,10 @@ def _parser() -> argparse.ArgumentParser:
     destroy.add_argument("gpu_instance", type=int, metavar="GPU_INSTANCE")
     setting = _gpu_command(commands, "set", _set, "set a knob of a GPU")
     setting.add_argument("setting", metavar="KNOB=VALUE")
+
+    fault_commands.add_commands(commands)
+    for name, function, description in (("save", _save, "write the machine to a file"), ("restore", _restore, "go back to a saved machine")):
+        _command(commands, name, function, description).add_argument("file", type=Path, metavar="FILE")
 
     log = _command(commands, "log", _log, "print the call log as JSON lines")
     log.add_argument("--since-marker", action="store_true", help="only what came after the last marker")

@@ -10,7 +10,7 @@ import ctypes
 import json
 import os
 import sys
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 BUFFER_BYTES = 512 * 1024
 NO_PERMISSION, NOT_FOUND, INVALID_ARGUMENT = 4, 6, 2
@@ -107,6 +107,68 @@ class Emulator:
     def set_knob(self, gpu: int, knob: str, value: int) -> None:
         """Set a knob of the GPU, or of the machine."""
         self._check(self._library.nvmlEmulatorSetKnob(gpu, knob.encode(), value), f"set {knob}")
+
+    def add_fault(
+        self,
+        symbol: str = "*",
+        *,
+        gpu: int | None = None,
+        calls: Literal["any", "mutating", "reading"] = "any",
+        nth: int = 1,
+        times: int = 1,
+        code: int | None = None,
+        kill: bool = False,
+        delay: float | None = None,
+        when: Literal["before", "after"] = "before",
+    ) -> int:
+        """Make the ``nth`` matching call from now on, and the ``times`` - 1 after it (0: all after it), fail. Returns the fault's id.
+
+        Give one of ``code`` (an NVML return code), ``kill`` and ``delay`` (seconds). ``before``: the call has no effect; ``after``: it
+        has taken effect already. A symbol without version suffix means all versions of the function, ``*`` any function. Raises
+        EmulatorError for a fault that makes no sense.
+        """
+        if (code is not None) + kill + (delay is not None) != 1:
+            raise EmulatorError("A fault either returns a code, or kills, or delays.")
+        action = 1 if code is not None else 2 if kill else 3
+        value = code if code is not None else round((delay or 0) * 1000)
+        numbers = (nth, times, value)
+        if any(not 0 <= number < 2**32 for number in numbers):
+            raise EmulatorError("The numbers of a fault are from 0 to 4294967295.")
+        made = ctypes.c_uint()
+        result = self._library.nvmlEmulatorFaultAdd(
+            symbol.encode(), -1 if gpu is None else gpu, ("any", "mutating", "reading").index(calls), nth, times, action, value,
+            ("before", "after").index(when), ctypes.byref(made),
+        )
+        if result == INVALID_ARGUMENT:
+            raise EmulatorError("That is no fault: the call is counted from 1, the code is not 0, the symbol is the name of a function.")
+        if result == INSUFFICIENT_RESOURCES:
+            raise EmulatorError("There are 16 faults already; clear them first.")
+        self._check(result, "inject a fault")
+        return made.value
+
+    def faults(self) -> list[dict[str, Any]]:
+        """The injected faults, with the number of calls that matched (``seen``) and that were hit (``hits``)."""
+        text = ctypes.create_string_buffer(BUFFER_BYTES)
+        self._check(self._library.nvmlEmulatorFaultList(text, BUFFER_BYTES), "list the faults")
+        return list(json.loads(text.value))
+
+    def clear_faults(self) -> None:
+        """Remove all injected faults."""
+        self._check(self._library.nvmlEmulatorFaultClear(), "clear the faults")
+
+    def save(self) -> bytes:
+        """The machine as a snapshot for restore(). Faults and the call log are no part of it."""
+        size = int(self._library.nvmlEmulatorSnapshotSize())
+        data = ctypes.create_string_buffer(size)
+        self._check(self._library.nvmlEmulatorSave(data, size), "save the machine")
+        return data.raw
+
+    def restore(self, snapshot: bytes) -> None:
+        """Make a snapshot the machine again. Raises EmulatorError for one of another build of the emulator."""
+        code = self._library.nvmlEmulatorRestore(snapshot, len(snapshot))
+        if code == INVALID_ARGUMENT:
+            raise EmulatorError("That is no snapshot of this version of the emulator.")
+        self._check(code, "restore the machine")
 
     def gpu_instance_minor(self, gpu_minor: int, gpu_instance: int) -> int:
         """Minor of the capability device of a GPU instance."""

@@ -64,7 +64,7 @@ static nvmlReturn_t first_init(unsigned flags)
     return rc;
 }
 
-nvmlReturn_t library_init(unsigned flags)
+static nvmlReturn_t take_init(unsigned flags)
 {
     library_lock();
     nvmlReturn_t rc = inits == 0 ? first_init(flags) : NVML_SUCCESS;
@@ -74,7 +74,7 @@ nvmlReturn_t library_init(unsigned flags)
     return rc;
 }
 
-nvmlReturn_t library_shutdown(void)
+static nvmlReturn_t drop_init(void)
 {
     nvmlReturn_t rc = NVML_SUCCESS;
     library_lock();
@@ -84,6 +84,30 @@ nvmlReturn_t library_shutdown(void)
         state_detach();
     library_unlock();
     return rc;
+}
+
+/* A call without effect of its own, for the log and for injected faults. */
+static nvmlReturn_t note_call(const char *symbol)
+{
+    struct call call;
+    return call_finish(&call, call_query(&call, symbol, NULL, 0));
+}
+
+nvmlReturn_t library_init(const char *symbol, unsigned flags)
+{
+    nvmlReturn_t rc = take_init(flags);
+    if (rc != NVML_SUCCESS)
+        return rc;
+    rc = note_call(symbol);
+    if (rc != NVML_SUCCESS)
+        drop_init();
+    return rc;
+}
+
+nvmlReturn_t library_shutdown(const char *symbol)
+{
+    nvmlReturn_t rc = note_call(symbol);
+    return rc == NVML_SUCCESS ? drop_init() : rc;
 }
 
 unsigned visible_count(void)
@@ -127,7 +151,8 @@ static nvmlReturn_t resolve(struct call *call)
     return NVML_SUCCESS;
 }
 
-static nvmlReturn_t begin(struct call *call, const struct handle *handle, unsigned kinds)
+/* Take the locks and find the objects. */
+static nvmlReturn_t enter(struct call *call, const struct handle *handle, unsigned kinds)
 {
     library_lock();
     if (inits == 0) {
@@ -146,6 +171,37 @@ static nvmlReturn_t begin(struct call *call, const struct handle *handle, unsign
         return NVML_ERROR_INVALID_ARGUMENT;
     call->handle = handle;
     return resolve(call);
+}
+
+static void leave(struct call *call)
+{
+    state_unlock();
+    library_unlock();
+    call->locked = false;
+}
+
+/* Begin, and meet the fault that was injected before the effect. A delay holds no lock, and the objects are looked up after it. */
+static nvmlReturn_t begin(struct call *call, const struct handle *handle, unsigned kinds)
+{
+    nvmlReturn_t rc = enter(call, handle, kinds);
+    if (!call->locked)
+        return rc;
+    const struct fault_hit *fault = &call->faults[FAULT_BEFORE];
+    faults_meet(call->symbol, call->gpu ? (int)(call->gpu - call->machine->gpus) : ANY_GPU, call->mutating, call->faults);
+    switch (fault->action) {
+    case FAULT_CODE:
+        return (nvmlReturn_t)fault->value;
+    case FAULT_KILL:
+        calllog_write(call, rc);
+        fault_kill();
+        return rc;
+    case FAULT_DELAY:
+        leave(call);
+        fault_delay(fault->value);
+        return enter(call, handle, kinds);
+    default:
+        return rc;
+    }
 }
 
 nvmlReturn_t call_query(struct call *call, const char *symbol, const struct handle *handle, unsigned kinds)
@@ -179,10 +235,16 @@ nvmlReturn_t call_finish(struct call *call, nvmlReturn_t rc)
         state_publish();
         capability_files_remove(call->gpu);
     }
-    if (call->mutating || call->machine->log_level == LOG_ALL)
+    const struct fault_hit fault = call->faults[FAULT_AFTER];
+    if (fault.action == FAULT_CODE)
+        rc = (nvmlReturn_t)fault.value;
+    if (call->mutating || call->machine->log_level == LOG_ALL || fault.id || call->faults[FAULT_BEFORE].id)
         calllog_write(call, rc);
-    state_unlock();
-    library_unlock();
+    if (fault.action == FAULT_KILL)
+        fault_kill();
+    leave(call);
+    if (fault.action == FAULT_DELAY)
+        fault_delay(fault.value);
     return rc;
 }
 

@@ -1,7 +1,8 @@
 /* Copyright: (c) 2026, gpufleet.dra contributors
  * GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
  *
- * The frame of every NVML call: initialisation check, lock, handle resolution, permission, publication, log.
+ * The frame of every NVML call: initialisation check, lock, handle resolution, injected faults, permission, publication,
+ * log.
  */
 #ifndef CALL_H
 #define CALL_H
@@ -21,6 +22,7 @@ struct call {
     const struct model *model;
     struct gpu_instance *gpu_instance;            /* of GPU instance, compute instance and MIG handles */
     struct compute_instance *compute_instance;    /* of compute instance and MIG handles */
+    struct fault_hit faults[FAULT_MOMENTS];       /* injected faults that the call meets */
     int activation;                               /* activation status for the log; negative: none */
     char arguments[160];                          /* JSON members for the log */
 };
@@ -31,15 +33,15 @@ nvmlReturn_t call_query(struct call *call, const char *symbol, const struct hand
 nvmlReturn_t call_change(struct call *call, const char *symbol, const struct handle *handle, unsigned kinds);
 /* Note the arguments for the log, as JSON members: call_arguments(&call, "\"mode\": %u", mode). */
 void call_arguments(struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* End a call: publish the change if rc is SUCCESS, log it, unlock. Returns rc. */
+/* End a call: publish the change if rc is SUCCESS, log it, unlock. Returns rc, or the code of a fault that was injected there. */
 nvmlReturn_t call_finish(struct call *call, nvmlReturn_t rc);
 
 /* Copy text into a caller's buffer. INVALID_ARGUMENT without buffer, INSUFFICIENT_SIZE if it does not fit. */
 nvmlReturn_t copy_text(char *buffer, unsigned length, const char *text);
 
-/* nvmlInit and nvmlShutdown. */
-nvmlReturn_t library_init(unsigned flags);
-nvmlReturn_t library_shutdown(void);
+/* nvmlInit in the form that `symbol` names, and nvmlShutdown. */
+nvmlReturn_t library_init(const char *symbol, unsigned flags);
+nvmlReturn_t library_shutdown(const char *symbol);
 /* Hold the library's mutex around work outside of a call. */
 void library_lock(void);
 void library_unlock(void);

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_LOG_BYTES = 16 << 20, LINE_LENGTH = 640 };
+enum { MAX_LOG_BYTES = 16 << 20, LINE_LENGTH = 768 };
 
 static int open_log(void)
 {
@@ -39,6 +39,18 @@ static void process_name(char name[32])
     name[i] = '\0';
 }
 
+/* The injected fault that decided the call. One before the effect shadows one after it, unless it is a mere delay. */
+static void add_fault(struct text *text, const struct call *call)
+{
+    static const char *const actions[] = {[FAULT_CODE] = "code", [FAULT_KILL] = "kill", [FAULT_DELAY] = "delay"};
+    const struct fault_hit *before = &call->faults[FAULT_BEFORE], *after = &call->faults[FAULT_AFTER];
+    bool late = before->action == FAULT_NONE || (before->action == FAULT_DELAY && after->action != FAULT_NONE);
+    const struct fault_hit *fault = late ? after : before;
+    if (fault->action != FAULT_NONE)
+        text_add(text, ", \"fault\": {\"id\": %u, \"when\": \"%s\", \"action\": \"%s\"}", fault->id, late ? "after" : "before",
+                 actions[fault->action]);
+}
+
 void calllog_write(const struct call *call, nvmlReturn_t rc)
 {
     char line[LINE_LENGTH];
@@ -58,6 +70,7 @@ void calllog_write(const struct call *call, nvmlReturn_t rc)
     text_add(&text, ", \"args\": {%s}, \"rc\": %d", call->arguments, (int)rc);
     if (call->activation >= 0)
         text_add(&text, ", \"activation\": %d", call->activation);
+    add_fault(&text, call);
     text_add(&text, "}\n");
     if (write(fd, text.data, text.length) < 0) {
         /* A full disk must not fail the call: the log is an aid, the state is the truth. */

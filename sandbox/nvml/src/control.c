@@ -5,8 +5,7 @@
  */
 #include "control.h"
 #include "access.h"
-#include "call.h"
-#include "capability.h"
+#include "change.h"
 #include "mig.h"
 #include "uuid.h"
 
@@ -59,65 +58,10 @@ int nvmlEmulatorCreate(const char *seed, unsigned count, const char *const *mode
     return -state_create(&machine);
 }
 
-/* A change of the machine between begin and finish. */
-struct change {
-    struct machine *machine;
-    struct gpu *gpu;
-    const struct model *model;
-    bool attached;
-};
-
-static nvmlReturn_t begin_machine(struct change *change)
-{
-    nvmlReturn_t rc = NVML_SUCCESS;
-    *change = (struct change){0};
-    library_lock();
-    if (!state_is_attached()) {
-        rc = state_attach();
-        change->attached = rc == NVML_SUCCESS;
-    }
-    if (rc == NVML_SUCCESS && !state_is_writable())
-        rc = NVML_ERROR_NO_PERMISSION;
-    if (rc == NVML_SUCCESS) {
-        change->machine = state_write();
-        rc = change->machine ? NVML_SUCCESS : NVML_ERROR_UNKNOWN;
-    }
-    return rc;
-}
-
-static nvmlReturn_t begin_gpu(struct change *change, unsigned gpu)
-{
-    nvmlReturn_t rc = begin_machine(change);
-    if (rc != NVML_SUCCESS)
-        return rc;
-    if (gpu >= change->machine->gpu_count)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    change->gpu = &change->machine->gpus[gpu];
-    change->model = model_find(change->gpu->model);
-    return change->model ? NVML_SUCCESS : NVML_ERROR_UNKNOWN;
-}
-
-static int finish(struct change *change, nvmlReturn_t rc)
-{
-    struct machine *machine = change->machine;
-    for (unsigned i = 0; machine && rc == NVML_SUCCESS && i < machine->gpu_count; i++)
-        capability_files_add(&machine->gpus[i]);
-    if (machine && rc == NVML_SUCCESS)
-        state_publish();
-    for (unsigned i = 0; machine && rc == NVML_SUCCESS && i < machine->gpu_count; i++)
-        capability_files_remove(&machine->gpus[i]);
-    if (machine)
-        state_unlock();
-    if (change->attached)
-        state_detach();
-    library_unlock();
-    return (int)rc;
-}
-
 int nvmlEmulatorLoadModule(void)
 {
     struct change change;
-    nvmlReturn_t rc = begin_machine(&change);
+    nvmlReturn_t rc = change_begin(&change);
     for (unsigned i = 0; rc == NVML_SUCCESS && i < change.machine->gpu_count; i++) {
         const struct model *model = model_find(change.machine->gpus[i].model);
         if (model)
@@ -129,22 +73,22 @@ int nvmlEmulatorLoadModule(void)
         change.machine->boots++;
         strcpy(change.machine->module_version, DRIVER_VERSION);
     }
-    return finish(&change, rc);
+    return change_finish(&change, rc);
 }
 
 int nvmlEmulatorResetGpu(unsigned gpu)
 {
     struct change change;
-    nvmlReturn_t rc = begin_gpu(&change, gpu);
+    nvmlReturn_t rc = change_begin_gpu(&change, gpu);
     if (rc == NVML_SUCCESS)
         rc = mig_gpu_reset(change.gpu);
-    return finish(&change, rc);
+    return change_finish(&change, rc);
 }
 
 int nvmlEmulatorSetMode(unsigned gpu, unsigned mode)
 {
     struct change change;
-    nvmlReturn_t rc = begin_gpu(&change, gpu);
+    nvmlReturn_t rc = change_begin_gpu(&change, gpu);
     if (rc == NVML_SUCCESS && mode > NVML_DEVICE_MIG_ENABLE)
         rc = NVML_ERROR_INVALID_ARGUMENT;
     if (rc == NVML_SUCCESS) {
@@ -152,7 +96,7 @@ int nvmlEmulatorSetMode(unsigned gpu, unsigned mode)
         if (mode == NVML_DEVICE_MIG_DISABLE)
             mig_clear_instances(change.gpu);
     }
-    return finish(&change, rc);
+    return change_finish(&change, rc);
 }
 
 /* The compute instance profile that takes the whole GPU instance. */
@@ -181,31 +125,31 @@ static nvmlReturn_t add_whole_instance(struct change *change, const char *name, 
 int nvmlEmulatorRepartition(unsigned gpu, unsigned count, const char *const *profiles, const int *starts)
 {
     struct change change;
-    nvmlReturn_t rc = begin_gpu(&change, gpu);
+    nvmlReturn_t rc = change_begin_gpu(&change, gpu);
     if (rc == NVML_SUCCESS) {
         change.gpu->mig_current = change.gpu->mig_pending = NVML_DEVICE_MIG_ENABLE;
         mig_clear_instances(change.gpu);
     }
     for (unsigned i = 0; rc == NVML_SUCCESS && i < count; i++)
         rc = add_whole_instance(&change, profiles[i], starts[i]);
-    return finish(&change, rc);
+    return change_finish(&change, rc);
 }
 
 int nvmlEmulatorDestroyInstance(unsigned gpu, unsigned gpu_instance)
 {
     struct change change;
-    nvmlReturn_t rc = begin_gpu(&change, gpu);
+    nvmlReturn_t rc = change_begin_gpu(&change, gpu);
     if (rc == NVML_SUCCESS && (gpu_instance >= MAX_GPU_INSTANCES || !change.gpu->instances[gpu_instance].used))
         rc = NVML_ERROR_NOT_FOUND;
     if (rc == NVML_SUCCESS)
         memset(&change.gpu->instances[gpu_instance], 0, sizeof change.gpu->instances[gpu_instance]);
-    return finish(&change, rc);
+    return change_finish(&change, rc);
 }
 
 int nvmlEmulatorSetKnob(unsigned gpu, const char *knob, unsigned value)
 {
     struct change change;
-    nvmlReturn_t rc = begin_gpu(&change, gpu);
+    nvmlReturn_t rc = change_begin_gpu(&change, gpu);
     uint32_t *field = NULL;
     if (rc == NVML_SUCCESS && strcmp(knob, "held") == 0)
         field = &change.gpu->held;
@@ -221,5 +165,5 @@ int nvmlEmulatorSetKnob(unsigned gpu, const char *knob, unsigned value)
         rc = NVML_ERROR_INVALID_ARGUMENT;
     if (rc == NVML_SUCCESS)
         *field = value;
-    return finish(&change, rc);
+    return change_finish(&change, rc);
 }

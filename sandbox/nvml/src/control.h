@@ -33,6 +33,18 @@ NVML_EXPORT int nvmlEmulatorRepartition(unsigned gpu, unsigned count, const char
 NVML_EXPORT int nvmlEmulatorDestroyInstance(unsigned gpu, unsigned gpu_instance);
 /* Set a knob of a GPU ("held", "reset-refused", "in-use-form") or of the machine ("log"). NOT_FOUND for an unknown one. */
 NVML_EXPORT int nvmlEmulatorSetKnob(unsigned gpu, const char *knob, unsigned value);
+/* Inject a fault (faults.h says what the numbers mean); its id into *id. INSUFFICIENT_RESOURCES if there are too many,
+ * INVALID_ARGUMENT for a fault that makes no sense. Calls are counted from now on. */
+NVML_EXPORT int nvmlEmulatorFaultAdd(const char *symbol, int gpu, unsigned calls, unsigned nth, unsigned times, unsigned action,
+                                     unsigned value, unsigned moment, unsigned *id);
+NVML_EXPORT int nvmlEmulatorFaultClear(void);
+/* The faults with what they saw and hit, as JSON. */
+NVML_EXPORT int nvmlEmulatorFaultList(char *json, unsigned size);
+/* Copy the machine out, into a buffer of exactly that size, and make it the machine again. INVALID_ARGUMENT for a snapshot of another
+ * build. */
+NVML_EXPORT unsigned nvmlEmulatorSnapshotSize(void);
+NVML_EXPORT int nvmlEmulatorSave(void *data, unsigned size);
+NVML_EXPORT int nvmlEmulatorRestore(const void *data, unsigned size);
 /* Minors of the capability devices. */
 NVML_EXPORT unsigned nvmlEmulatorGpuInstanceMinor(unsigned gpu_minor, unsigned gpu_instance);
 NVML_EXPORT unsigned nvmlEmulatorComputeInstanceMinor(unsigned gpu_minor, unsigned gpu_instance, unsigned compute_instance);

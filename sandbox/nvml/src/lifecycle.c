@@ -12,22 +12,22 @@
 
 NVML_EXPORT nvmlReturn_t nvmlInit(void)
 {
-    return library_init(0);
+    return library_init(__func__, 0);
 }
 
 NVML_EXPORT nvmlReturn_t nvmlInit_v2(void)
 {
-    return library_init(0);
+    return library_init(__func__, 0);
 }
 
 NVML_EXPORT nvmlReturn_t nvmlInitWithFlags(unsigned flags)
 {
-    return library_init(flags);
+    return library_init(__func__, flags);
 }
 
 NVML_EXPORT nvmlReturn_t nvmlShutdown(void)
 {
-    return library_shutdown();
+    return library_shutdown(__func__);
 }
 
 NVML_EXPORT const char *nvmlErrorString(nvmlReturn_t rc)

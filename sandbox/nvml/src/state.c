@@ -1,7 +1,7 @@
 /* Copyright: (c) 2026, gpufleet.dra contributors
  * GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
  *
- * The state file: mapping, lock, two banks.
+ * The state file: mapping, lock, two banks, faults.
  */
 #define _DEFAULT_SOURCE
 #include "state.h"
@@ -56,7 +56,8 @@ static nvmlReturn_t open_file(void)
 
 static bool layout_is_ours(void)
 {
-    return file->magic == STATE_MAGIC && file->layout == STATE_LAYOUT && file->size == sizeof *file && file->active < 2
+    return file->magic == STATE_MAGIC && file->layout == STATE_LAYOUT && file->size == sizeof *file
+        && file->bank_size == sizeof file->banks[0] && file->active < 2
         && file->banks[file->active].gpu_count <= MAX_GPUS;
 }
 
@@ -131,9 +132,15 @@ struct machine *state_write(void)
     return spare;
 }
 
+struct fault_table *state_faults(void)
+{
+    return &file->faults;
+}
+
 void state_publish(void)
 {
     atomic_store_explicit(&file->active, 1 - file->active, memory_order_release);
+    atomic_fetch_add(&file->changes, 1);
 }
 
 void state_unlock(void)
@@ -163,6 +170,7 @@ int state_create(const struct machine *machine)
     fresh->magic = STATE_MAGIC;
     fresh->layout = STATE_LAYOUT;
     fresh->size = sizeof *fresh;
+    fresh->bank_size = sizeof fresh->banks[0];
     fresh->banks[0] = *machine;
     int rc = 0, fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0 || !write_all(fd, fresh, sizeof *fresh) || fchmod(fd, 0644) != 0 || rename(temporary, path) != 0)

@@ -4,11 +4,13 @@
  * The machine: what the kernel module would know, in one file that all processes map.
  *
  * The file holds two copies of the machine ("banks"). A change is written into the spare bank and becomes valid by one store of the
- * active bank's number, so a process killed at any point leaves either the old machine or the new one.
+ * active bank's number, so a process killed at any point leaves either the old machine or the new one. Injected faults lie beside the
+ * banks.
  */
 #ifndef STATE_H
 #define STATE_H
 
+#include "faults.h"
 #include "models.h"
 #include "nvml_abi.h"
 
@@ -19,7 +21,7 @@ enum {
     MAX_GPUS = 16,
     MAX_GPU_INSTANCES = 15,       /* ids: full 0, half 1-2, quarter 3-6, eighth 7-14 */
     MAX_COMPUTE_INSTANCES = 8,
-    STATE_LAYOUT = 1,
+    STATE_LAYOUT = 2,
     PATH_LENGTH = 512,
 };
 #define STATE_MAGIC 0x4c4d564eu    /* "NVML" */
@@ -71,9 +73,11 @@ struct machine {
 
 struct state_file {
     uint32_t magic, layout;
-    uint32_t size;                /* of the file */
+    uint32_t size, bank_size;     /* of the file, of a bank */
     _Atomic uint32_t active;      /* number of the valid bank */
+    _Atomic uint32_t changes;     /* counts publications; who waits for one sleeps on this word */
     struct machine banks[2];
+    struct fault_table faults;
 };
 
 /* The emulator's directory: NVML_EMULATOR_DIR, else /proc/driver/nvml-emulator. */
@@ -94,6 +98,8 @@ bool state_is_writable(void);
 struct machine *state_read(void);
 /* Lock for writing; a copy of the machine to change. */
 struct machine *state_write(void);
+/* The injected faults; valid while attached. */
+struct fault_table *state_faults(void);
 /* Make the changed copy the machine. */
 void state_publish(void);
 void state_unlock(void);
