@@ -8,7 +8,8 @@ from typing import Any
 
 from ..mig.catalogue import Compute, Gpu, Instance, gpu_from_facts, gpus_from_facts
 from ..mig.layout import Layout, parse_layouts
-from ..mig.plan import GpuPlan, make_plan
+from ..mig.gpu_plan import GpuPlan
+from ..mig.plan import make_plan
 from ..mig.shown import shown
 from ..reasons import FleetError, finding
 from .mig_profiles import MODELS, KnownModel, KnownProfile, known_model
@@ -68,7 +69,7 @@ def forecast(subject: Any, desired: Any, current: Any = None) -> dict[str, Any]:
         if not isinstance(subject, str):
             raise FleetError(finding("InvalidLayout", "current", problem="it is given beside facts, which say themselves what a GPU holds",
                                      allowed="Leave it out, or name a model instead of the facts"))
-        gpus = [_holding(make_plan(gpus, _layout(current, "current"), "keep").gpus[0])]
+        gpus = [carried_out(make_plan(gpus, _layout(current, "current"), "keep").gpus[0])]
     plan = make_plan(gpus, _layout(desired, "desired"), "keep")
     found = plan.summary()
     result = {name: found[name] for name in ("kept", "destroyed", "created", "device_names")}
@@ -86,8 +87,8 @@ def _layout(instances: Any, option: str) -> Layout:
     return replace(layout, rules=tuple(replace(rule, where=option) for rule in layout.rules))
 
 
-def _holding(plan: GpuPlan) -> Gpu:
-    """Return the GPU as it is when ``plan`` has been carried out on it."""
+def carried_out(plan: GpuPlan) -> Gpu:
+    """Return what an empty GPU is after ``plan`` has been carried out on it; ids count from 0, MIG devices have no UUID."""
     instances = []
     for number, placed in enumerate(plan.created):
         computes = tuple(Compute(place, slices, start, None) for place, (slices, start) in enumerate(placed.refit.new))

@@ -18,8 +18,9 @@ from ..nvml.inventory import read_inventory
 from ..nvml.session import NvmlSession
 from ..reasons import Finding, FleetError, finding
 from .catalogue import Gpu, gpus_from_facts
+from .gpu_plan import GpuPlan
 from .layout import Layout
-from .plan import GpuPlan, Plan, layout_of, make_plan, present_device_names
+from .plan import Plan, layout_of, make_plan, present_device_names
 from .steps import CREATE_COMPUTE_INSTANCE, CREATE_GPU_INSTANCE, DESTROY_COMPUTE_INSTANCE, DESTROY_GPU_INSTANCE, SET_MODE, Step
 
 _POLL_S = 1.0

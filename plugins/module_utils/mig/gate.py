@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..reasons import ERROR, FleetError, finding
+from .gpu_plan import GpuPlan
 from .health import health_findings
-from .plan import GpuPlan, Plan
+from .plan import Plan
 
 
 def refuse_unhealthy(facts: dict[str, Any], plan: Plan) -> None:
