@@ -137,7 +137,7 @@ nvml:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.inventory import read_inventory
+from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.inventory import survey
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.module_edge import NVML_ARG_SPEC, failures, require_python
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.session import NvmlSession
 
@@ -148,7 +148,9 @@ def main() -> None:
     with failures(module):
         require_python()
         with NvmlSession(module.params["driver_root"], module.params["pynvml_path"]) as session:
-            facts = read_inventory(session)
+            facts = survey(session)
+    for gpu in facts["unreadable_gpus"]:
+        module.warn(gpu["message"])
     module.exit_json(changed=False, nvml=facts)
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, gpufleet.dra contributors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How NVML is called: one way in, one error type. The groups of calls (gpu_calls, mig_calls) build on it."""
+"""How NVML is called: one way in, one error type. The groups of calls (gpu_calls, mig_calls, health_calls) build on it."""
 from __future__ import annotations
 
 from typing import Any, Callable

@@ -54,10 +54,18 @@ class GpuCalls(NvmlCalls):
 
     # -- GPUs ------------------------------------------------------------------------------------------------------------------------------------
 
+    def device_count(self) -> int:
+        """Return the number of GPUs."""
+        return self._call("nvmlDeviceGetCount")
+
+    def device_at(self, index: int) -> Any:
+        """Return the handle of the GPU with this NVML index, which may be another one after a reboot."""
+        return self._call("nvmlDeviceGetHandleByIndex", index)
+
     def devices(self) -> Iterator[tuple[int, Any]]:
         """Yield (index, handle) of every GPU."""
-        for index in range(self._call("nvmlDeviceGetCount")):
-            yield index, self._call("nvmlDeviceGetHandleByIndex", index)
+        for index in range(self.device_count()):
+            yield index, self.device_at(index)
 
     def device(self, uuid: str) -> Any:
         """Return the handle of the GPU with this UUID."""

@@ -7,36 +7,78 @@ NVML's own numbers. Lists are sorted, so two readings of the same state are equa
 """
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from ..dra.rules import ARCHITECTURES
-from ..mig.profile_names import computed_name, normalise
+from ..mig.health import health_findings
 from .calls import optional
-from .codes import FUNCTION_NOT_FOUND, INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED
-from .mig_calls import ComputeProfile, GpuInstanceProfile
+from .codes import FUNCTION_NOT_FOUND, NOT_SUPPORTED, NvmlError
+from .health import read_health
+from .links import read_links
+from .mig_facts import read_mig
 from .session import NvmlSession
+from .unreadable import UnreadableGpu, concerns_one_gpu
 
-_NO_MIG: dict[str, Any] = {"capable": False, "current": False, "pending": False, "reset_free": None, "profiles": [], "instances": []}
+
+def survey(session: NvmlSession) -> dict[str, Any]:
+    """Return the NVML facts document of this node, GPUs sorted by PCI bus id.
+
+    A GPU that does not answer stands in ``unreadable_gpus`` instead of ``gpus``. Raises NvmlError for what concerns the whole node.
+    """
+    document, _unreadable = _read(session)
+    return document
 
 
 def read_inventory(session: NvmlSession) -> dict[str, Any]:
-    """Return the NVML facts document of this node, GPUs sorted by PCI bus id. Raises NvmlError."""
-    gpus = [_gpu(session, index, handle) for index, handle in session.devices()]
-    return {
+    """Return what :func:`survey` returns when every GPU answers: nobody may plan as if a GPU were not there. Raises UnreadableGpu and other NvmlError."""
+    document, unreadable = _read(session)
+    if unreadable:
+        raise unreadable[0]
+    return document
+
+
+def _read(session: NvmlSession) -> tuple[dict[str, Any], list[UnreadableGpu]]:
+    gpus, unreadable = [], []
+    for index in range(session.device_count()):
+        try:
+            gpus.append(_gpu(session, index))
+        except NvmlError as error:
+            if not concerns_one_gpu(error):
+                raise
+            unreadable.append(_unreadable(session, index, error))
+    uuids = {gpu["pci_bus_id"].lower(): gpu["uuid"] for gpu in gpus}
+    for gpu in gpus:
+        gpu["nvlink_peers"] = sorted(uuids.get(bus_id, bus_id) for bus_id in gpu["nvlink_peers"])
+    document = {
         "driver_version": session.driver_version(),
         "nvml_version": session.nvml_version(),
         "cuda_driver_version": session.cuda_driver_version(),
         "driver_root": session.driver_root,
         "library": session.library,
         "gpus": sorted(gpus, key=lambda gpu: gpu["pci_bus_id"]),
+        "unreadable_gpus": [gpu.as_dict() for gpu in unreadable],
     }
+    return document, unreadable
 
 
-def _gpu(session: NvmlSession, index: int, handle: Any) -> dict[str, Any]:
+def _unreadable(session: NvmlSession, index: int, error: NvmlError) -> UnreadableGpu:
+    """Return the GPU that did not answer, with what NVML still tells about it."""
+    uuid = pci_bus_id = None
+    with suppress(NvmlError):
+        handle = session.device_at(index)
+        pci_bus_id = session.pci(handle).bus_id
+        uuid = session.uuid(handle)
+    return UnreadableGpu(error, index, uuid, pci_bus_id)
+
+
+def _gpu(session: NvmlSession, index: int) -> dict[str, Any]:
+    handle = session.device_at(index)
     pci = session.pci(handle)
     memory_bytes = session.memory_bytes(handle)
     architecture = session.architecture(handle)
-    return {
+    links = read_links(session, handle)
+    facts = {
         "uuid": session.uuid(handle),
         "index": index,
         "minor": session.minor(handle),
@@ -51,78 +93,11 @@ def _gpu(session: NvmlSession, index: int, handle: Any) -> dict[str, Any]:
         "memory_bytes": memory_bytes,
         "memory_mib": None if memory_bytes is None else memory_bytes >> 20,
         "addressing_mode": optional(lambda: session.addressing_mode(handle), NOT_SUPPORTED, FUNCTION_NOT_FOUND),
-        "mig": _mig(session, handle, memory_bytes),
+        "mig": read_mig(session, handle, memory_bytes),
         "processes": sorted((vars(process) for process in session.processes(handle)), key=lambda row: (row["pid"], row["kind"])),
+        "health": read_health(session, handle),
+        "nvlink_peers": links.bus_ids,
+        "nvlink_switch": links.switch,
     }
-
-
-def _mig(session: NvmlSession, handle: Any, memory_bytes: int | None) -> dict[str, Any]:
-    mode = session.mig_mode(handle)
-    if mode is None:
-        return dict(_NO_MIG)
-    current, pending = mode
-    # Drivers before R550 refuse to list profiles while MIG mode is off.
-    offered = optional(lambda: session.gpu_instance_profiles(handle), NOT_SUPPORTED) or []
-    profiles = [(profile, _profile(session, handle, profile, memory_bytes)) for profile in offered]
-    return {
-        "capable": True,
-        "current": current,
-        "pending": pending,
-        "reset_free": session.reset_free(handle),
-        "profiles": [row for _profile_info, row in profiles],
-        "instances": _instances(session, handle, profiles) if current else [],
-    }
-
-
-def _profile(session: NvmlSession, handle: Any, profile: GpuInstanceProfile, memory_bytes: int | None) -> dict[str, Any]:
-    # Some drivers list a profile and then refuse to say where it fits; NVIDIA's own plugin goes on without such a profile, too.
-    places = optional(lambda: session.placements(handle, profile.id), NOT_SUPPORTED, INVALID_ARGUMENT) or []
-    placements = [{"start": start, "size": size} for start, size in places]
-    name = profile.name or computed_name(profile.enum, profile.memory_mib, memory_bytes) or f"profile-{profile.id}"
-    return {
-        "name": normalise(name),
-        "id": profile.id,
-        "enum": profile.enum,
-        "compute_slices": profile.compute_slices,
-        "memory_slices": max((placement["size"] for placement in placements), default=0),
-        "instance_count": profile.instance_count,
-        "memory_mib": profile.memory_mib,
-        "multiprocessors": profile.multiprocessors,
-        "copy_engines": profile.copy_engines,
-        "decoders": profile.decoders,
-        "encoders": profile.encoders,
-        "jpeg_engines": profile.jpeg_engines,
-        "ofa_engines": profile.ofa_engines,
-        "placements": placements,
-    }
-
-
-def _instances(session: NvmlSession, handle: Any, profiles: list[tuple[GpuInstanceProfile, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the GPU instances by profile, then what is in each: a GPU instance without compute instance shows up in no other way."""
-    found = []
-    for profile, row in profiles:
-        for instance, facts in session.gpu_instances(handle, profile):
-            found.append({
-                "gpu_instance_id": facts.id, "profile": row["name"], "profile_id": profile.id, "start": facts.start, "size": facts.size,
-                "compute_instances": _compute_instances(session, instance),
-            })
-    return sorted(found, key=lambda item: item["start"])
-
-
-def _compute_instances(session: NvmlSession, instance: Any) -> list[dict[str, Any]]:
-    found = []
-    for profile in _distinct(session.compute_profiles(instance)):
-        for compute, facts in session.compute_instances(instance, profile):
-            found.append({
-                "compute_instance_id": facts.id, "profile_id": facts.profile_id, "slices": profile.slices, "start": facts.start, "size": facts.size,
-                "uuid": _uuid(session, compute),
-            })
-    return sorted(found, key=lambda item: item["compute_instance_id"])
-
-
-def _uuid(session: NvmlSession, compute: Any) -> str | None:
-    return optional(lambda: session.compute_instance_uuid(compute), NOT_FOUND, NOT_SUPPORTED)
-
-
-def _distinct(profiles: list[ComputeProfile]) -> list[ComputeProfile]:
-    return list({profile.id: profile for profile in profiles}.values())
+    facts["health"]["reasons"] = [found.code for found in health_findings(facts)]
+    return facts

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..reasons import FleetError, finding
 from .codes import NO_PERMISSION, NvmlError
+from .unreadable import UnreadableGpu
 
 NVML_ARG_SPEC: dict[str, dict[str, Any]] = {
     "driver_root": {"type": "path", "default": "/"},
@@ -32,6 +33,8 @@ def failures(module: Any, result: dict[str, Any] | None = None) -> Iterator[None
         yield
     except FleetError as error:
         module.fail_json(**{**(result or {}), **error.as_failure()})
+    except UnreadableGpu as error:
+        module.fail_json(**{**(result or {}), **FleetError(error.finding()).as_failure()})
     except NvmlError as error:
         code = "NvmlNoPermission" if error.code == NO_PERMISSION else "NvmlCallFailed"
         failed = FleetError(finding(code, platform.node(), call=error.call, error=error.name))

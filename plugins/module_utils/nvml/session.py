@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The edge to NVML: the only file that imports pynvml. Gives typed results instead of ctypes structures, and one error type.
 
-The calls themselves stand by subject in gpu_calls and mig_calls.
+The calls themselves stand by subject in gpu_calls, mig_calls and health_calls.
 """
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from typing import Any
 
 from ..reasons import FleetError, finding
 from .codes import DRIVER_NOT_LOADED, LIBRARY_NOT_FOUND, NvmlError
+from .health_calls import HealthCalls
 from .library import load_library
 from .mig_calls import MigCalls
 
 
-class NvmlSession(MigCalls):
+class NvmlSession(MigCalls, HealthCalls):
     """An open NVML library, used as a context manager.
 
     ``driver_root`` says which driver is meant; ``pynvml_path`` is put first on sys.path (a folder or an archive with pynvml.py). Handles are valid until

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.gpufleet.dra.plugins.module_utils.nvml import inventory, library
+from ansible_collections.gpufleet.dra.plugins.module_utils.nvml import library, mig_facts
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.calls import optional
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.codes import NvmlError, code_name
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.session import NvmlSession
@@ -120,7 +120,7 @@ def test_a_profile_whose_placements_the_driver_does_not_tell_has_none_and_hides_
         nvmlDeviceGetMigMode=lambda _handle: [0, 0],
         nvmlDeviceGetFieldValues=lambda _handle, _fields: [SimpleNamespace(nvmlReturn=3)],
     )
-    rows = inventory._mig(session, None, 80 << 30)["profiles"]
+    rows = mig_facts.read_mig(session, None, 80 << 30)["profiles"]
     assert [(row["name"], row["placements"]) for row in rows] == [("1g.10gb", [{"start": 4, "size": 2}]), ("1g.10gb+me", [])]
 
 
