@@ -20,17 +20,17 @@ def refuse_unhealthy(facts: dict[str, Any], plan: Plan) -> None:
     Raises FleetError GpuUnhealthy, which names these GPUs and what is wrong with each. What the driver does not tell counts as healthy; warnings do not count.
     """
     by_uuid = {gpu["uuid"]: gpu for gpu in facts["gpus"]}
-    sick = {}
-    for gpu in plan.gpus:
-        errors = [item for item in health_findings(by_uuid[gpu.gpu.uuid]) if item.severity == ERROR] if _partitions_first(gpu) else []
+    sick = []
+    for gpu in filter(_partitions_first, plan.gpus):
+        errors = [item for item in health_findings(by_uuid[gpu.gpu.uuid]) if item.severity == ERROR]
         if errors:
-            sick[gpu.gpu.uuid] = errors
-    if sick:
-        findings = [item for errors in sick.values() for item in errors]
-        subjects = ", ".join(dict.fromkeys(item.subject for item in findings))
-        details = {"gpus": [{"uuid": uuid, "findings": [item.as_dict() for item in errors]} for uuid, errors in sick.items()]}
-        raise FleetError(finding("GpuUnhealthy", subjects, details, why="; ".join(dict.fromkeys(item.cause for item in findings)),
-                                 remedies=" ".join(dict.fromkeys(item.remedy for item in findings))))
+            sick.append((gpu.gpu, errors))
+    if not sick:
+        return
+    why = "; ".join((f"GPU {gpu.index}: " if len(sick) > 1 else "") + ", ".join(item.cause for item in errors) for gpu, errors in sick)
+    remedies = " ".join(dict.fromkeys(item.remedy for _gpu, errors in sick for item in errors))
+    details = {"gpus": [{"uuid": gpu.uuid, "findings": [item.as_dict() for item in errors]} for gpu, errors in sick]}
+    raise FleetError(finding("GpuUnhealthy", ", ".join(gpu.label for gpu, _errors in sick), details, why=why, remedies=remedies))
 
 
 def _partitions_first(gpu: GpuPlan) -> bool:

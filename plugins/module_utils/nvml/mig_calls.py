@@ -3,7 +3,6 @@
 """NVML calls about MIG: the mode, GPU instances, compute instances."""
 from __future__ import annotations
 
-from collections.abc import Iterable
 from ctypes import Structure, byref, c_char, c_uint, c_ulonglong
 from dataclasses import dataclass
 from typing import Any, Callable, Optional, TypeVar
@@ -197,26 +196,25 @@ class MigCalls(GpuCalls):
         self._call("nvmlComputeInstanceDestroy", compute)
 
 
-def _walk(versions: Iterable[int], ask: Callable[[int, int], _Profile]) -> list[_Profile]:
+def _walk(versions: tuple[int, ...], ask: Callable[[int, int], _Profile]) -> list[_Profile]:
     """Return what ``ask(version, enum)`` gives for the enums from 0 on, by the first structure version in which the driver lists anything.
 
     NOT_SUPPORTED is a hole. Raises NvmlError when the driver knows none of the versions.
     """
-    refused, spoken = None, False
+    refusals = []
     for version in versions:
         found: list[_Profile] = []
         for enum in range(_ENUM_END):
             try:
                 found.append(ask(version, enum))
             except NvmlError as error:
-                if error.code == NOT_SUPPORTED:
-                    continue
-                if error.code not in _UNKNOWN_TO_DRIVER:
+                if error.code in _UNKNOWN_TO_DRIVER:
+                    refusals += [error] if enum == 0 else []
+                    break
+                if error.code != NOT_SUPPORTED:
                     raise
-                refused, spoken = error, spoken or enum > 0
-                break
         if found:
             return found
-    if refused is not None and not spoken:
-        raise refused
+    if len(refusals) == len(versions):
+        raise refusals[0]
     return []
