@@ -10,8 +10,10 @@ short_description: Read GPUs, MIG profiles and MIG instances through NVML
 version_added: 0.1.0
 author: gpufleet.dra contributors (@gpufleet)
 description:
-  - Returns the GPUs of the node with their MIG mode, the MIG profiles that the driver offers for each, the GPU and compute instances that exist, and the
-    processes that use them.
+  - Returns the GPUs of the node with their MIG mode, the MIG profiles that the driver offers for each, the GPU and compute instances that exist, the
+    processes that use them, and what NVML tells about their health.
+  - A GPU that does not answer (lost, not ready, waiting for a reset) does not hide the others. It is listed apart, with a warning. The module fails only for
+    what concerns the whole node, such as a driver that is not loaded.
   - Works on a bare node. The Python binding (nvidia-ml-py) is carried along from the controller, its checksum verified against its installation record.
   - Lists are sorted, so two readings of the same state are equal.
 attributes:
@@ -42,6 +44,12 @@ EXAMPLES = r"""
   loop: "{{ gpus.nvml.gpus }}"
   loop_control:
     label: "{{ item.uuid }}"
+
+- name: See that every GPU answers and is healthy
+  ansible.builtin.assert:
+    that:
+      - gpus.nvml.unreadable_gpus == []
+      - gpus.nvml.gpus | map(attribute='health.reasons') | flatten == []
 
 - name: Read the GPUs of a driver that runs in a container
   gpufleet.dra.nvml_info:
@@ -134,6 +142,64 @@ nvml:
           description: Processes on the GPU and its instances, with pid, kind, instance ids and used memory in MiB.
           type: list
           elements: dict
+        health:
+          description:
+            - What NVML tells about the health of the GPU. A value is null where the GPU, the driver or the user's rights do not give it; many have no answer
+              while MIG instances exist.
+          type: dict
+          contains:
+            ecc:
+              description:
+                - Whether ECC is C(enabled) and will be after the next reset (C(pending)).
+                - Uncorrected memory errors since the driver was loaded (C(uncorrected_volatile)) and over the GPU's life (C(uncorrected_aggregate)).
+                - C(sram_threshold_exceeded), whether there were more uncorrectable SRAM errors than NVIDIA allows.
+              type: dict
+            row_remap:
+              description: Memory rows remapped after C(correctable) and C(uncorrectable) errors; whether one is C(pending) until a reset or has C(failed).
+              type: dict
+            recovery_action:
+              description:
+                - What the driver asks for to recover the GPU.
+                - One of C(none), C(gpu_reset), C(node_reboot), C(drain_p2p), C(drain_and_reset), C(recover_imex_domain), C(bus_reset), C(system_reboot), or
+                  C(unknown-N) for one that is newer than this collection. Null for drivers before R565.
+              type: str
+              sample: none
+            fabric:
+              description:
+                - Registration at the NVLink fabric. Null for a GPU without one. It says nothing while MIG mode is on.
+                - C(state) is one of C(not_supported), C(not_started), C(in_progress), C(completed); C(status) is an NVML return code.
+                - C(health_mask) is NVML's bit mask; C(summary) is one of C(not_supported), C(healthy), C(unhealthy), C(limited_capacity), or null for older
+                  drivers.
+              type: dict
+            clock_event_reasons:
+              description: Why the clocks are not at their highest, such as C(gpu_idle) or C(hw_thermal_slowdown).
+              type: list
+              elements: str
+            repair:
+              description: Whether a repair of memory channels (C(channel_pending)) or of processors (C(tpc_pending)) waits for a reset.
+              type: dict
+            reasons:
+              description:
+                - Reason codes that follow, errors first. Empty for a healthy GPU.
+                - "Errors, with which a GPU is not partitioned: C(GpuResetNeeded), C(NodeRebootNeeded), C(GpuRecoveryNeeded), C(RowRemapFailed),
+                  C(RowRemapPending), C(SramErrorsExceeded)."
+                - "Warnings: C(EccDisabled), C(RepairPending), C(ClocksHeldBack), C(FabricNotReady)."
+              type: list
+              elements: str
+              sample: []
+        nvlink_peers:
+          description: UUIDs of the GPUs that this one is linked to directly by NVLink; the PCI bus id for one that does not answer or is not of this node.
+          type: list
+          elements: str
+        nvlink_switch:
+          description: Whether the GPU is linked to an NVSwitch.
+          type: bool
+    unreadable_gpus:
+      description:
+        - GPUs that do not answer, each with its NVML C(index), C(uuid) and C(pci_bus_id) (null where NVML does not tell them any more), the C(call) that failed
+          and its C(error), the C(reason) code (C(GpuLost), C(GpuResetNeeded) or C(GpuUnreadable)) and the whole C(message).
+      type: list
+      elements: dict
 """
 
 from ansible.module_utils.basic import AnsibleModule
