@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, gpufleet.dra contributors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Kubeconfig files, with certificates and keys inside, so that each is one file that can be copied to a node."""
+"""Kubeconfig files. All but a kubelet's have certificates and keys inside, so that each is one file that can be copied to a node."""
 from __future__ import annotations
 
 import base64
@@ -18,6 +18,14 @@ def with_certificate(path: Path, server: str, authority: Path, user: str, files:
         "client-certificate-data": _encoded(files.certificate),
         "client-key-data": _encoded(files.key),
     })
+
+
+def with_certificate_file(path: Path, server: str, authority: Path, user: str, pem: str) -> None:
+    """Write a kubeconfig whose user shows the client certificate in the file ``pem`` (certificate and key), as a kubelet has it that renews its certificate.
+
+    A relative ``pem`` counts from the kubeconfig's folder.
+    """
+    _write(path, server, authority, user, {"client-certificate": pem, "client-key": pem})
 
 
 def with_token(path: Path, server: str, authority: Path, user: str, token: str) -> None:

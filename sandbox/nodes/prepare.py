@@ -19,6 +19,7 @@ TEMPLATES = Path(__file__).resolve().parent / "templates"
 GPU_LABEL = "sandbox.gpufleet.dra/pci-10de=true"  # in the place of node feature discovery's PCI source
 _MACHINE_NAMESPACE = uuid.UUID("5f0c3a52-6a3b-4d0e-9a53-3f1a8f6f0d11")
 _UNITS = "/etc/systemd/system"
+_CLIENT_PEM = "pki/kubelet-client-current.pem"  # from /etc/kubernetes; a kubelet gives the file with its current certificate this name
 
 #: unit -> target that wants it
 _ENABLED = {
@@ -108,8 +109,9 @@ def _write_kubernetes(host: HostRecord, plane: ControlPlane) -> None:
     _write(host, "etc/sandbox/kubelet.env", environment)
     client, serving = plane.node_identity(host.name, host.address)
     folder = host.upper / "etc" / "kubernetes"
-    kubeconfig.with_certificate(folder / "kubelet.kubeconfig", plane.server, plane.authority.certificate, host.name, client)
-    (folder / "pki").mkdir(exist_ok=True)
+    (folder / "pki").mkdir(parents=True, exist_ok=True)
+    _write(host, f"etc/kubernetes/{_CLIENT_PEM}", client.certificate.read_text() + client.key.read_text(), 0o600)
+    kubeconfig.with_certificate_file(folder / "kubelet.conf", plane.server, plane.authority.certificate, host.name, _CLIENT_PEM)
     shutil.copy(plane.authority.certificate, folder / "pki" / "ca.crt")
     shutil.copy(serving.certificate, folder / "pki" / "kubelet-serving.crt")
     shutil.copy(serving.key, folder / "pki" / "kubelet-serving.key")

@@ -69,7 +69,9 @@ def test_kubelet_lets_nobody_in_who_is_not_authorized(tmp_path: Path) -> None:
     for option in ("tlsCertFile", "tlsPrivateKeyFile"):
         assert (host.upper / config[option].lstrip("/")).is_file()
     assert (host.upper / config["authentication"]["x509"]["clientCAFile"].lstrip("/")).is_file()
-    assert "insecure" not in read(host, "etc/kubernetes/kubelet.kubeconfig")
+    assert "insecure" not in read(host, "etc/kubernetes/kubelet.conf")
+    assert "-data" not in read(host, "etc/kubernetes/kubelet.conf").replace("certificate-authority-data", "")
+    assert (host.upper / "etc/kubernetes/pki/kubelet-client-current.pem").stat().st_mode & 0o777 == 0o600
     json.loads(read(host, "etc/cni/net.d/10-pods.conflist"))
 
 

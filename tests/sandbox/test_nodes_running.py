@@ -83,7 +83,7 @@ def test_tokens_are_bound_and_expire(sandbox: RunningSandbox) -> None:
 
 
 def test_a_kubelet_may_touch_its_own_node_only(sandbox: RunningSandbox, state: RunState) -> None:
-    kubelet = str(state.nodes / "n1" / "upper" / "etc" / "kubernetes" / "kubelet.kubeconfig")
+    kubelet = str(state.nodes / "n1" / "upper" / "etc" / "kubernetes" / "kubelet.conf")
     assert kubectl_as(sandbox, kubelet, "label", "node", "n1", "mine=yes") == ""
     assert "is not allowed to modify labels" in kubectl_as(sandbox, kubelet, "label", "node", "n1", "node-restriction.kubernetes.io/mine=yes")
     assert "only its own Node object" in kubectl_as(sandbox, kubelet, "get", "node", "other")
