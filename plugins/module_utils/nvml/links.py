@@ -3,14 +3,14 @@
 """What a GPU's NVLinks lead to: GPUs that hang together may have to be reset together."""
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple
 
 from .calls import optional
 from .codes import INVALID_ARGUMENT, NOT_TOLD, NvmlError
 from .health_calls import HealthCalls
 
 _LINKS_END = 64  # no GPU has that many; the walk ends where NVML says that there is no such link
-_SWITCH = 2  # NVML_NVLINK_DEVICE_TYPE_SWITCH; a GPU is 0
+_GPU, _SWITCH = 0, 2  # NVML_NVLINK_DEVICE_TYPE_*
 
 
 class Links(NamedTuple):
@@ -22,8 +22,14 @@ class Links(NamedTuple):
 
 def read_links(session: HealthCalls, handle: Any) -> Links:
     """Return what the NVLinks of a GPU lead to; links that are down count where NVML still knows their other end. Raises NvmlError."""
-    ends = {_end(session, handle, link) for link in _links(session, handle)}
-    return Links(sorted({bus_id for kind, bus_id in ends if bus_id and kind in (None, 0)}), any(kind == _SWITCH for kind, _bus_id in ends))
+    bus_ids, switch = set(), False
+    for link in _links(session, handle):
+        kind = _told(session.link_peer_kind, handle, link)
+        switch = switch or kind == _SWITCH
+        bus_id = _told(session.link_peer_bus_id, handle, link) if kind == _GPU else None
+        if bus_id is not None:
+            bus_ids.add(bus_id.lower())
+    return Links(sorted(bus_ids), switch)
 
 
 def _links(session: HealthCalls, handle: Any) -> list[int]:
@@ -43,8 +49,6 @@ def _links(session: HealthCalls, handle: Any) -> list[int]:
     return found
 
 
-def _end(session: HealthCalls, handle: Any, link: int) -> tuple[Optional[int], Optional[str]]:
-    """Return kind and bus id of the other end, each None when NVML does not tell."""
-    kind = optional(lambda: session.link_peer_kind(handle, link), *NOT_TOLD)
-    bus_id = optional(lambda: session.link_peer_bus_id(handle, link), *NOT_TOLD)
-    return kind, None if bus_id is None else bus_id.lower()
+def _told(query: Callable[[Any, int], Any], handle: Any, link: int) -> Any:
+    """Return what NVML says about a link, or None when it does not tell."""
+    return optional(lambda: query(handle, link), *NOT_TOLD)

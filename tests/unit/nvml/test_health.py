@@ -139,7 +139,7 @@ def nvlink(ends: dict[int, tuple[int | None, str | None]], count: int) -> Any:
 @pytest.mark.parametrize(("ends", "count", "expected"), [
     ({0: (0, "00000000:4B:00.0"), 1: (0, "00000000:4B:00.0"), 3: (0, "00000000:0A:00.0")}, 12, (["00000000:0a:00.0", "00000000:4b:00.0"], False)),
     ({0: (2, "00000000:C1:00.0"), 1: (2, "00000000:C2:00.0")}, 18, ([], True)),
-    ({0: (None, "00000000:4B:00.0"), 1: (0, None)}, 2, (["00000000:4b:00.0"], False)),
+    ({0: (None, None), 1: (0, None), 2: (0, "00000000:4B:00.0")}, 3, (["00000000:4b:00.0"], False)),
     ({}, 18, ([], False)),
 ])
 def test_links_lead_to_gpus_or_to_a_switch(ends: Any, count: int, expected: Any) -> None:
