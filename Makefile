@@ -7,7 +7,7 @@ export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 
 BIN := .build/venv/bin
 PYTEST := $(BIN)/pytest -m "not slow"
-# Extra arguments for ansible-playbook in `make demo`, for example ARGS="--check --diff".
+# Extra arguments: for ansible-playbook in `make demo` (ARGS="--check --diff"), for the programs of `make bench` and `make hardware-check`.
 ARGS ?=
 
 .PHONY: help
@@ -67,6 +67,14 @@ test: lint sanity unit sandbox-test integration molecule ## Everything that CI r
 .PHONY: test-all
 test-all: test ## make test and what is long: every MIG layout against every other, more failures and upgrades on a cluster
 	$(BIN)/pytest -m slow tests/unit tests/integration
+
+.PHONY: bench
+bench: env ## What layout changes destroy, against the optimum; how long planning takes
+	$(BIN)/python tests/bench/mig_transitions.py $(ARGS)
+
+.PHONY: hardware-check
+hardware-check: env ## Read-only: what is read of this machine's GPUs, against nvidia-smi and the tables
+	$(BIN)/python tests/hardware/check.py $(ARGS)
 
 .PHONY: lock
 lock: ## Renew the lock files (needs uv)
