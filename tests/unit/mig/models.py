@@ -24,10 +24,16 @@ A30 = [
     ("1g.6gb", 14, 0, 1, 1, range(4), 4, 5836), ("1g.6gb+me", 21, 7, 1, 1, range(4), 1, 5836), ("2g.12gb", 5, 1, 2, 2, (0, 2), 2, 11672),
     ("2g.12gb+me", 6, 8, 2, 2, (0, 2), 1, 11672), ("4g.24gb", 0, 3, 4, 4, (0,), 1, 23344),
 ]
+# A part with two compute slices offers halves only.
+RTX_PRO_4500 = [
+    ("1g.16gb", 5, 0, 1, 4, (0, 4), 2, 15872), ("1g.16gb+me.all", 64, 15, 1, 4, (0, 4), 1, 15872), ("1g.16gb-me", 66, 13, 1, 4, (0, 4), 2, 15872),
+    ("2g.32gb", 0, 1, 2, 8, (0,), 1, 31744),
+]
 _MODELS = {
     "h100": ("NVIDIA H100 80GB HBM3", "0x233010DE", 81559, SEVEN_SLICE_H100),
     "rtx": ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "0x2BB510DE", 97887, RTX_PRO_6000),
     "a30": ("NVIDIA A30", "0x20B710DE", 24576, A30),
+    "rtx4500": ("NVIDIA RTX PRO 4500 Blackwell", "0x2C3110DE", 32623, RTX_PRO_4500),
     "l40s": ("NVIDIA L40S", "0x26B910DE", 46068, None),
 }
 
@@ -49,7 +55,8 @@ def gpu_facts(
         made.append({
             "gpu_instance_id": 7 + number, "profile": name, "profile_id": row[1], "start": start, "size": row[4],
             "compute_instances": [
-                {"compute_instance_id": place, "profile_id": 0, "slices": count, "start": 0, "size": count, "uuid": f"MIG-{index}-{start}-{place}"}
+                {"compute_instance_id": place, "profile_id": 0, "slices": count, "start": sum(computes[:place]), "size": count,
+                 "uuid": f"MIG-{index}-{start}-{place}"}
                 for place, count in enumerate(computes)
             ],
         })

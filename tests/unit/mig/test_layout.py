@@ -71,6 +71,38 @@ def test_a_rule_for_all_passes_over_gpus_without_mig_but_a_named_one_is_an_error
     assert not make_plan([gpu("l40s")], parse_layouts([{"match": {"index": 0}, "mode": "disabled"}]), "keep").changed
 
 
+def warnings(layout: Any, *devices: Any) -> list[tuple[str, str]]:
+    return [(found.code, found.subject) for found in layout.findings(devices)]
+
+
+FIRST, SECOND, OTHER = gpu("h100", 0), gpu("h100", 1), gpu("rtx", 2)
+
+
+@pytest.mark.parametrize(("matches", "expected"), [
+    (["all", {"index": 0}], [("LayoutEntryUnused", "layouts[1]"), ("LayoutEntriesOverlap", FIRST.label)]),
+    ([{"index": 0}, "all"], []),  # how a fallback is written
+    ([{"index": [0]}, {"index": [0, 1]}, {"product": "*RTX*"}], []),
+    ([{"index": 0}, {"product": "*H100*"}], [("LayoutEntriesOverlap", FIRST.label)]),
+    ([{"product": "*H100*"}, {"product": "*H100*"}], [("LayoutEntryUnused", "layouts[1]"), ("LayoutEntriesOverlap", FIRST.label),
+                                                     ("LayoutEntriesOverlap", SECOND.label)]),
+    ([{"product": "*A100*"}, {"product": "*H100*"}], []),  # for other nodes of the group
+])
+def test_entries_that_never_count_or_compete_are_reported(matches: list[Any], expected: list[tuple[str, str]]) -> None:
+    rules = [{"match": match, "instances": {"1g": number + 1}} for number, match in enumerate(matches)]
+    assert warnings(parse_layouts(rules), FIRST, SECOND, OTHER) == expected
+
+
+def test_competitors_that_want_the_same_are_not_reported_but_any_others_of_a_mig_parted_file_are() -> None:
+    same = [{"match": {"index": 0}, "instances": "whole"}, {"match": {"product": "*H100*"}, "instances": "whole"}]
+    assert warnings(parse_layouts(same), FIRST, SECOND) == []
+    theirs = parse_parted(parted([
+        {"devices": "all", "mig-enabled": True, "mig-devices": {"1g.10gb": 7}},
+        {"devices": [0], "mig-enabled": True, "mig-devices": {"7g.80gb": 1}},
+        {"devices": [0], "mig-enabled": False},
+    ]), None, "f.yaml")
+    assert warnings(theirs, FIRST, SECOND) == [("LayoutEntryUnused", "f.yaml: mig-configs.mine[1]"), ("LayoutEntriesOverlap", FIRST.label)]
+
+
 # -- what it gets ------------------------------------------------------------------------------------------------------------------------------------
 
 

@@ -113,3 +113,24 @@ def test_device_names_use_the_drivers_own_formula_not_nvmls_name() -> None:
     renamed = type(device)(**{**vars(device), "profiles": tuple(
         type(item)(**{**vars(item), "name": item.name.replace("3g.40gb", "3g.39gb")}) for item in device.profiles)})
     assert plan(renamed, {"3g.39gb": 2}).device_names == ["gpu-0-mig-3g40gb-9-0", "gpu-0-mig-3g40gb-9-4"]
+
+
+def test_the_outcome_as_fixed_layouts_leads_to_the_same_again_from_nothing() -> None:
+    wanted = {"3g.40gb": 1, "1g.10gb": 2, "1c.2g.20gb": 1}
+    made = plan(gpu("h100", instances=[("1g.10gb", 1), ("3g.40gb", 0)]), wanted)
+    rules = parse_layouts(made.fixed_layouts())
+    again = make_plan([gpu("h100", enabled=False)], rules, "keep")
+
+    def places(one: Plan) -> list[Any]:
+        return [(row["profile_id"], row["start"], row["compute_slices"]) for row in one.layout_after()[0]["instances"]]
+
+    assert places(again) == places(made) and len(places(made)) == 4
+    assert again.device_names == made.device_names
+
+
+def test_fixed_layouts_speak_only_of_gpus_that_the_layout_decides_about() -> None:
+    gpus = [gpu("h100", 0), gpu("h100", 1, enabled=False), gpu("l40s", 2), gpu("h100", 3, instances=[("7g.80gb", 0)])]
+    layout = parse_layouts([{"match": {"index": 0}, "instances": {}}, {"match": {"index": 1}, "mode": "disabled"}])
+    assert make_plan(gpus, layout, "keep").fixed_layouts() == [
+        {"match": {"uuid": "GPU-h100-0"}, "mode": "enabled", "instances": []}, {"match": {"uuid": "GPU-h100-1"}, "mode": "disabled"},
+    ]

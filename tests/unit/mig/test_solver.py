@@ -13,7 +13,7 @@ from ansible_collections.gpufleet.dra.plugins.module_utils.mig.solver import Pre
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.mig.models import A30, RTX_PRO_6000, SEVEN_SLICE_H100, gpu
+from tests.unit.mig.models import A30, RTX_PRO_4500, RTX_PRO_6000, SEVEN_SLICE_H100, gpu
 
 PLAIN_SEVEN = [row for row in SEVEN_SLICE_H100 if "+" not in row[0]]
 H100, RTX, A30_GPU = gpu("h100"), gpu("rtx"), gpu("a30")
@@ -29,6 +29,25 @@ def all_placements(table: list, chosen: tuple[Placement, ...] = (), used: frozen
         slots = frozenset(range(start, start + row[4]))
         if not slots & used:
             yield from all_placements(table, (*chosen, (row[0], start)), used | slots, number + 1)
+
+
+# Decoders, encoders, JPEG and OFA engines by profile: nvidia-smi mig -lgip on boards. A GPU cannot give more than it has.
+RTX_ENGINES = {"": (1, 1, 1, 0), "+me": (1, 1, 1, 1), "+gfx": (1, 1, 1, 0), "+me.all": (4, 4, 4, 1), "-me": (0, 0, 0, 0)}
+RTX_STOCK = (4, 4, 4, 1)
+
+
+def media_fit(model: str, names: list[str]) -> bool:
+    """Return whether the media engines suffice, from engine counts on the RTX PRO, where they decide; elsewhere from the OFA engine that +me takes."""
+    if model not in ("rtx", "rtx4500"):
+        return sum(name.endswith("+me") for name in names) <= 1
+    total = [0, 0, 0, 0]
+    for name in names:
+        stem = name.partition("gb")[0]
+        slices, suffix = int(stem[0]), name.partition("gb")[2]
+        for kind, engines in enumerate(RTX_ENGINES[suffix]):
+            scale = slices if suffix in ("", "+gfx") and kind < 3 else 1
+            total[kind] += engines * scale + (kind == 3 and slices == 4)
+    return all(used <= stock for used, stock in zip(total, RTX_STOCK, strict=True))
 
 
 def wanted(device, names: list[str]) -> list[Wanted]:
@@ -164,6 +183,38 @@ def test_rtx_pro_layouts_are_those_of_the_geometry() -> None:
     for count in range(1, 6):
         for multiset in combinations_with_replacement(sorted(row[0] for row in plain), count):
             assert (solve(wanted(RTX, list(multiset)), [], RTX.profiles) is not None) is (multiset in feasible), multiset
+
+
+@pytest.mark.parametrize(("model", "table"), [("h100", SEVEN_SLICE_H100), ("a30", A30), ("rtx", RTX_PRO_6000), ("rtx4500", RTX_PRO_4500)])
+def test_what_fits_by_slots_is_refused_only_where_media_engines_do_not_suffice(model: str, table: list) -> None:
+    device = gpu(model)
+    for names in {tuple(sorted(name for name, _ in layout)) for layout in all_placements(table)}:
+        assert (solve(wanted(device, list(names)), [], device.profiles) is not None) is media_fit(model, list(names)), names
+
+
+def test_an_orphan_goes_before_a_complete_instance_for_it_takes_fewer_calls() -> None:
+    complete, orphan = Present(9, 0, 4, computes=((3, 0),)), Present(9, 4, 4)
+    for present in ([complete, orphan], [orphan, complete]):
+        solution = solve(wanted(H100, ["3g.40gb"]), present, H100.profiles)
+        assert solution is not None and present[solution[0].kept or 0] is complete
+
+
+@pytest.mark.parametrize(("names", "start"), [(["1g.10gb"], 6), (["1g.20gb"], 6), (["2g.20gb"], 4), (["3g.40gb"], 4)])
+def test_a_new_instance_leaves_the_most_room(names: list[str], start: int) -> None:
+    solution = solve(wanted(H100, names), [], H100.profiles)
+    assert solution is not None and solution[0].start == start
+
+
+def test_room_is_kept_between_survivors() -> None:
+    # 2g at 0 stays; the 1g goes beside it, into what is no half any more
+    solution = solve(wanted(H100, ["2g.20gb", "1g.10gb"]), [Present(14, 0, 2, computes=((2, 0),))], H100.profiles)
+    assert solution is not None and placed(solution) == {("2g.20gb", 0), ("1g.10gb", 3)}
+
+
+def test_a_foreign_instance_goes_and_one_in_the_way_too() -> None:
+    foreign, in_the_way = Present(99, 4, 2, computes=((1, 0),)), Present(14, 0, 2, computes=((2, 0),))
+    solution = solve(wanted(H100, ["7g.80gb"]), [foreign, in_the_way], H100.profiles)
+    assert solution is not None and [item.kept for item in solution] == [None]
 
 
 def test_conflict_says_which_rule_is_broken() -> None:
