@@ -31,7 +31,6 @@ from tests.bench.brute_force import TABLES, Loss, Placement, change, layouts, op
 
 Names = tuple[str, ...]
 SEED = 4
-RETIMED = 20  # how many of the slowest plans are timed again, to tell a slow plan from an interrupted one
 PLAIN_ONLY = ("h100-80gb-hbm3",)  # with 1g+me there are 292,000 transitions from every placement; --all takes them too
 
 
@@ -105,15 +104,15 @@ def is_plain(names: Names) -> bool:
     return all(name.endswith("gb") for name in names)
 
 
-def compare(model: Model, found: Sequence[Transition], wrong: list[str]) -> tuple[dict[str, Tally], list[tuple[float, Transition]]]:
-    """Plan every transition; returns the sums over all layouts and over plain ones, and the seconds of each plan. Adds to ``wrong`` what is not optimal."""
+def compare(model: Model, found: Sequence[Transition], wrong: list[str]) -> tuple[dict[str, Tally], list[float]]:
+    """Plan every transition; returns the sums over all layouts and over plain ones, and the CPU seconds of each plan. Adds to ``wrong`` what is not optimal."""
     tallies = {"all profiles": Tally(), "plain profiles": Tally()}
     seconds = []
     for transition in found:
         model.gpu_with(transition.now)
-        begin = time.perf_counter()
+        begin = time.process_time()
         plan, steps = model.plan(transition)
-        seconds.append((time.perf_counter() - begin, transition))
+        seconds.append(time.process_time() - begin)
         after = standing_after(plan)
         ours, best = Loss(len(plan.destroyed), len(steps)), optimum(transition.now, model.layouts[transition.wanted])
         rebuilt = rebuild(transition.now, after)
@@ -128,12 +127,12 @@ def compare(model: Model, found: Sequence[Transition], wrong: list[str]) -> tupl
 
 
 def seconds_of(call: Callable[[], Any], repeats: int = 5) -> float:
-    """Return the median duration of a call."""
+    """Return the median CPU time of a call."""
     taken = []
     for _number in range(repeats):
-        begin = time.perf_counter()
+        begin = time.process_time()
         call()
-        taken.append(time.perf_counter() - begin)
+        taken.append(time.process_time() - begin)
     return statistics.median(taken)
 
 
@@ -154,17 +153,14 @@ def table(tallies: dict[str, Tally]) -> Iterator[str]:
         yield f"    {'':16}{tally.transitions:,} plans"
 
 
-def planning_time(model: Model, seconds: Sequence[tuple[float, Transition]], reference: float) -> Iterator[str]:
-    """Yield the lines about how long planning one GPU takes."""
-    median = statistics.median(taken for taken, _transition in seconds)
-    slowest = sorted(seconds, key=lambda row: row[0])[-RETIMED:]
-    worst = max(seconds_of(lambda t=transition: model.plan(t)) for _taken, transition in slowest)  # type: ignore[misc]
-    yield f"    a GPU: median {median * 1e3:.2f} ms ({median / reference:.1f} x the reference), worst {worst * 1e3:.1f} ms ({worst / reference:.1f} x);"
-    yield f"    worst by median of 5 for the {len(slowest)} slowest of {len(seconds):,}; the slowest single run took {slowest[-1][0] * 1e3:.1f} ms"
+def planning_time(seconds: Sequence[float], reference: float) -> str:
+    """Return how long planning one GPU takes."""
+    median, worst = statistics.median(seconds), max(seconds)
+    return f"    a GPU: median {median * 1e3:.2f} ms ({median / reference:.1f} x the reference), worst {worst * 1e3:.1f} ms ({worst / reference:.1f} x)"
 
 
-def growth(model: Model, samples: int) -> Iterator[str]:
-    """Yield how the time of a whole node's plan grows with its GPUs; each GPU starts from another placement, all go to one layout."""
+def growth(model: Model, samples: int) -> str:
+    """Return how the time of a whole node's plan grows with its GPUs; each GPU starts from another placement, all go to one layout."""
     draw = random.Random(SEED)
     starts = [placement for found in model.layouts.values() for placement in found]
     wanted = [draw.choice([names for names in model.layouts if names]) for _number in range(samples)]
@@ -176,7 +172,7 @@ def growth(model: Model, samples: int) -> Iterator[str]:
             layout = parse_layouts([{"match": "all", "instances": {name: names.count(name) for name in names}}])
             taken += seconds_of(lambda g=gpus, w=layout: make_plan(g, w, "keep"), 3)  # type: ignore[misc]
         means.append((count, taken / samples))
-    yield "    a node: " + ", ".join(f"{count} GPU{'s' if count > 1 else ''} {mean * 1e3:.1f} ms ({mean / means[0][1]:.1f} x)" for count, mean in means)
+    return "    a node: " + ", ".join(f"{count} GPU{'s' if count > 1 else ''} {mean * 1e3:.1f} ms ({mean / means[0][1]:.1f} x)" for count, mean in means)
 
 
 def heading(model: Model) -> str:
@@ -193,7 +189,7 @@ def run(keys: Sequence[str], sample: int | None, everything: bool, say: Callable
     say(f"reference: sorting 10,000 shuffled integers takes {reference * 1e3:.2f} ms here")
     for key in keys:
         model = Model(key)
-        seconds = []
+        seconds: list[float] = []
         say(f"\n{heading(model)}")
         for own, title in ((True, "from where our planner puts the first layout"), (False, "from every placement of the first layout, mean")):
             found = model.transitions(own, not own and not everything and key in PLAIN_ONLY, sample)
@@ -201,7 +197,7 @@ def run(keys: Sequence[str], sample: int | None, everything: bool, say: Callable
             seconds += taken
             for line in (f"  {title}", *table(tallies)):
                 say(line)
-        for line in ("  planning", *planning_time(model, seconds, reference), *growth(model, 3 if sample else 50)):
+        for line in ("  planning, CPU time", planning_time(seconds, reference), growth(model, 3 if sample else 50)):
             say(line)
     return wrong
 

@@ -6,7 +6,7 @@ Nothing that changes a GPU reads these tables: on a node every profile comes fro
 with one PCI id (GB200: 23 or 24 GB for 1g), so a plan made from a table is a forecast.
 
 Geometry: NVIDIA MIG User Guide, and ``nvidia-smi mig -lgipp`` as H100 80GB, H100 NVL and RTX PRO 6000 boards print it. Memory is what ``-lgip`` prints in
-GiB with two digits; all values seen are steps of 1/8 GiB (21.62 stands for 21.625), but for those of A30, which come in MiB.
+GiB with two digits; all values seen are steps of 1/16 GiB (21.62 stands for 21.625).
 """
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ def _seven_slices(
 
 
 _A30 = (
-    KnownProfile("1g.6gb", 14, 0, 1, 1, (0, 1, 2, 3), 4, 5836),
-    KnownProfile("1g.6gb+me", 21, 7, 1, 1, (0, 1, 2, 3), 1, 5836),
-    KnownProfile("2g.12gb", 5, 1, 2, 2, (0, 2), 2, 11672),
-    KnownProfile("2g.12gb+me", 6, 8, 2, 2, (0, 2), 1, 11672),
-    KnownProfile("4g.24gb", 0, 3, 4, 4, (0,), 1, 23344),
+    KnownProfile("1g.6gb", 14, 0, 1, 1, (0, 1, 2, 3), 4, 5952),
+    KnownProfile("1g.6gb+me", 21, 7, 1, 1, (0, 1, 2, 3), 1, 5952),
+    KnownProfile("2g.12gb", 5, 1, 2, 2, (0, 2), 2, 11968),
+    KnownProfile("2g.12gb+me", 6, 8, 2, 2, (0, 2), 1, 11968),
+    KnownProfile("4g.24gb", 0, 3, 4, 4, (0,), 1, 24000),
 )
 
 _RTX_PRO_6000 = (
@@ -108,24 +108,22 @@ _MODELS = (
                f"{_GUIDE}; -lgip in mig-parted issue 97", "memory of 7g.80gb (boards show 78.50 to 79.25 GiB)"),
     KnownModel("a100-80gb-pcie", "NVIDIA A100 80GB PCIe", ("0x20B510DE", "0x20F510DE"), 81920, False, _A100_80,
                f"{_GUIDE}; -lgip in mig-parted issue 97", "memory of 7g.80gb (boards show 78.50 to 79.25 GiB)"),
-    KnownModel("a30", "NVIDIA A30", ("0x20B710DE",), 24576, False, _A30, f"{_GUIDE}; go-nvml's A30 mock and mig-parted's built-in table",
-               "the profile ids (by the pattern of the RTX PRO boards, which also have four slices); the GPU's total memory"),
+    KnownModel("a30", "NVIDIA A30", ("0x20B710DE",), 24576, False, _A30, "-lgip and -lgipp of A30 boards",
+               "the id of 2g.12gb+me (by the pattern of RTX PRO boards, which also have four slices); memory, of which boards show several values"),
     KnownModel("h100-80gb-hbm3", "NVIDIA H100 80GB HBM3", ("0x233010DE", "0x232410DE"), 81559, True, _H100_80, "-lgip and -lgipp of H100 SXM5 boards"),
-    KnownModel("h100-80gb-pcie", "NVIDIA H100 PCIe", ("0x233110DE", "0x232210DE"), 81559, True, _H100_80, f"{_GUIDE}; as H100 SXM5",
-               "placements and memory (those of H100 SXM5)"),
+    KnownModel("h100-80gb-pcie", "NVIDIA H100 PCIe", ("0x233110DE", "0x232210DE"), 81559, True, _H100_80, "-lgip of an H100 PCIe board, driver 570.169",
+               "placements (those of H100 SXM5)"),
     KnownModel("h100-nvl-94gb", "NVIDIA H100 NVL", ("0x232110DE", "0x233A10DE"), 95830, True,
                _seven_slices((12, 24, 47, 94), (11008, 22144, 47488, 95360)), "-lgip and -lgipp of an H100 NVL board"),
-    KnownModel("h200-sxm", "NVIDIA H200", ("0x233510DE",), 143771, True, _H200, "-lgip in mig-parted issue 120",
-               "placements (those of H100); memory of 7g.141gb"),
-    KnownModel("h200-nvl", "NVIDIA H200 NVL", ("0x233B10DE",), 143771, True, _H200, "-lgip of H200 in mig-parted issue 120",
-               "placements (those of H100); memory of 7g.141gb"),
-    KnownModel("gh200-96gb", "NVIDIA GH200 480GB", ("0x234210DE",), 97871, True, _seven_slices((12, 24, 48, 96), (None, None, None, None)), _GUIDE,
-               "placements (those of H100); memory of every profile, and the GPU's total"),
+    KnownModel("h200-sxm", "NVIDIA H200", ("0x233510DE",), 143771, True, _H200, "-lgip in mig-parted issue 120", "placements (those of H100)"),
+    KnownModel("h200-nvl", "NVIDIA H200 NVL", ("0x233B10DE",), 143771, True, _H200, "-lgip in mig-parted issue 120", "placements (those of H100)"),
+    KnownModel("gh200-96gb", "NVIDIA GH200 480GB", ("0x234210DE",), 97871, True, _seven_slices((12, 24, 48, 96), (11264, 23552, 47616, 95232)),
+               f"{_GUIDE}; -lgip of a GH200 board", "placements (those of H100)"),
     KnownModel("gh200-144gb", "NVIDIA GH200 144G HBM3e", ("0x234810DE",), 146831, True, _seven_slices((18, 36, 72, 144), (17920, 36096, None, None)),
-               "-lgip in mig-parted pull request 139", "placements (those of H100); memory of 3g, 4g and 7g, and the GPU's total"),
+               "-lgip in mig-parted pull request 139", "placements (those of H100); memory of 3g.72gb, 4g.72gb and 7g.144gb"),
     KnownModel("rtx-pro-6000-server", "NVIDIA RTX PRO 6000 Blackwell Server Edition", ("0x2BB510DE",), 97887, True, _RTX_PRO_6000,
                "-lgip and -lgipp of an RTX PRO 6000 Server board, driver 610.43.02"),
-    KnownModel("b200", "NVIDIA B200", ("0x290110DE",), 183359, True, _seven_slices((23, 45, 90, 180), (20992, 45312, None, None)),
+    KnownModel("b200", "NVIDIA B200", ("0x290110DE",), 183359, True, _seven_slices((23, 45, 90, 180), (22528, 45312, None, None)),
                "-lgip in mig-parted pull requests 166 and 187", "placements (those of H100); memory of 3g, 4g and 7g"),
     KnownModel("gb200", "NVIDIA GB200", ("0x294110DE",), 189471, True, _seven_slices((23, 47, 93, 186), (22528, 46592, None, None)),
                "-lgip in mig-parted issue 227", "placements (those of H100); memory of 3g, 4g and 7g"),

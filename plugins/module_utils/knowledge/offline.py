@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..mig.catalogue import Compute, Gpu, Instance, gpu_from_facts, gpus_from_facts
-from ..mig.layout import Layout, parse_layouts
 from ..mig.gpu_plan import GpuPlan
+from ..mig.layout import Layout, parse_layouts
 from ..mig.plan import make_plan
 from ..mig.shown import shown
 from ..reasons import FleetError, finding
