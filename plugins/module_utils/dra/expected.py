@@ -61,7 +61,7 @@ def expected_devices(node: str, nvml: dict[str, Any]) -> tuple[list[ExpectedDevi
     """Return the devices that ``node`` should publish, sorted by name, and what on its GPUs keeps devices from being published.
 
     ``node`` only names the subject of the findings: PluginCannotStart, MigWithoutInstances, MigModePending,
-    GpuInstanceWithoutComputeInstance, ComputeInstanceSmaller.
+    GpuInstanceWithoutComputeInstance, ComputeInstanceSmaller, GpuUnreadable (nothing is expected of such a GPU).
     """
     devices: list[ExpectedDevice] = []
     findings: list[Finding] = []
@@ -75,6 +75,9 @@ def expected_devices(node: str, nvml: dict[str, Any]) -> tuple[list[ExpectedDevi
         except rules.Unpublishable as error:
             findings.append(finding("PluginCannotStart", subject, details, why=str(error)))
         findings.extend(_mig_findings(subject, details, gpu["mig"]))
+    for lost in nvml.get("unreadable_gpus", []):
+        subject = f"{node}: GPU {lost['index']} ({lost['uuid'] or lost['pci_bus_id'] or 'without UUID'})"
+        findings.append(finding("GpuUnreadable", subject, {"node": node, "gpu_uuid": lost["uuid"]}, call=lost["call"], error=lost["error"]))
     return sorted(devices, key=lambda device: device.name), findings
 
 

@@ -95,6 +95,13 @@ def test_offered_profile_that_stops_the_plugin(fleet: Any, make_gpu: Any) -> Non
     assert codes(expected_devices("h100-1", fleet.nvml["h100-1"])[1]) == ["PluginCannotStart"]
 
 
+def test_a_gpu_that_nvml_cannot_read_is_named_and_nothing_is_expected_of_it() -> None:
+    lost = {"index": 1, "uuid": None, "pci_bus_id": "00000000:42:00.0", "call": "nvmlDeviceGetUUID", "error": "GPU_IS_LOST"}
+    devices, findings = expected_devices("node-1", {"gpus": [], "unreadable_gpus": [lost]})
+    assert devices == [] and codes(findings) == ["GpuUnreadable"]
+    assert "node-1: GPU 1 (00000000:42:00.0)" in findings[0].sentence() and "GPU_IS_LOST" in findings[0].sentence()
+
+
 def test_layout_text(fleet: Any, make_gpu: Any) -> None:
     off, split = fleet.nvml["h100-1"]["gpus"]
     assert layout_text(off) == "MIG off"
