@@ -19,6 +19,14 @@ KNOB_VALUES = {
     "reset-refused": ("off", "on"),
     "in-use-form": ("activation", "return"),
     "log": ("changes", "all"),
+    "names": ("on", "off"),
+    "known-enums": ("all", *(str(number) for number in range(1, 18))),
+    "instance-counts": ("right", "wrong"),
+    "profiles-need-mode": ("off", "on"),
+    "bad-version": ("mismatch", "argument"),
+    "parent-query": ("argument", "unsupported"),
+    "uuid-mode": ("stable", "fresh"),
+    "nvl-compute": ("off", "on"),
 }
 
 
@@ -39,7 +47,8 @@ def _models(emulator: Emulator, options: argparse.Namespace) -> None:
         print(json.dumps(emulator.models(), indent=2))
         return
     for model in emulator.models():
-        print(f"{model['model']:<22}{model['product']:<50}{model['memory_mib']} MiB")
+        mark = f"  inferred: {model['inferred']}" if model["inferred"] else ""
+        print(f"{model['model']:<22}{model['product']:<50}{model['memory_mib']:>6} MiB{mark}")
 
 
 def _create(emulator: Emulator, options: argparse.Namespace) -> None:
@@ -50,6 +59,9 @@ def _create(emulator: Emulator, options: argparse.Namespace) -> None:
     state = Path(emulator.directory, "state")
     if state.exists() and not options.replace:
         raise EmulatorError(f"There is a machine in {emulator.directory} already; --replace makes a new one.")
+    inferred = _inferred(emulator, models)
+    if inferred and not options.inferred:
+        raise EmulatorError(f"Partly inferred, so only with --inferred: {inferred}.")
     existed = state.parent.exists()
     if not existed:
         state.parent.mkdir(parents=True)
@@ -59,6 +71,13 @@ def _create(emulator: Emulator, options: argparse.Namespace) -> None:
         if not existed:
             state.parent.rmdir()
         raise
+    if inferred:
+        print(f"nvmlctl: partly inferred: {inferred}.", file=sys.stderr)
+
+
+def _inferred(emulator: Emulator, models: list[str]) -> str:
+    """Those of the models that have numbers which were not seen on a board, and which numbers that are."""
+    return ", ".join(f"{model['model']} ({model['inferred']})" for model in emulator.models() if model["model"] in models and model["inferred"])
 
 
 def _expand(spec: str) -> list[str]:
@@ -87,6 +106,7 @@ def _show_gpu(gpu: dict[str, Any]) -> None:
     mode = "on" if gpu["mig_current"] else "off"
     pending = "" if gpu["mig_current"] == gpu["mig_pending"] else f" (pending {'on' if gpu['mig_pending'] else 'off'})"
     knobs = ", held" * gpu["held"] + ", refuses resets" * gpu["reset_refused"]
+    knobs += "".join(f", {name}={KNOB_VALUES[name][value]}" for name, value in gpu["mig_knobs"].items() if value)
     print(f"GPU {gpu['index']} {gpu['uuid']} {gpu['product']}, minor {gpu['minor']}, MIG {mode}{pending}{knobs}")
     for instance in gpu["instances"]:
         print(f"  GI {instance['gpu_instance_id']:<2} {instance['profile']:<16} memory slices {instance['start']}:{instance['size']}")
@@ -171,6 +191,7 @@ def _parser() -> argparse.ArgumentParser:
     create.add_argument("--gpu", action="append", default=[], metavar="MODEL[:COUNT]", help="GPUs, in PCI order; may be repeated")
     create.add_argument("--seed", default="machine", help="UUIDs and serials follow from it (default: %(default)s)")
     create.add_argument("--minors", metavar="N,...", help="device minors of the GPUs, where they differ from the indices")
+    create.add_argument("--inferred", action="store_true", help="take models with numbers that were not seen on a board")
     create.add_argument("--replace", action="store_true", help="replace an existing machine")
 
     show = _command(commands, "show", _show, "show the machine")

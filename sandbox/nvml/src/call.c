@@ -151,6 +151,13 @@ static nvmlReturn_t resolve(struct call *call)
     return NVML_SUCCESS;
 }
 
+/* A query that is not for such a handle. Real drivers are not known to have one code for a MIG device where a GPU is asked for. */
+static nvmlReturn_t wrong_kind(const struct machine *machine, const struct handle *handle)
+{
+    bool known = handle->kind == HANDLE_MIG && handle->gpu < machine->gpu_count;
+    return known && machine->gpus[handle->gpu].knobs.parent_query ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_INVALID_ARGUMENT;
+}
+
 /* Take the locks and find the objects. */
 static nvmlReturn_t enter(struct call *call, const struct handle *handle, unsigned kinds)
 {
@@ -167,8 +174,10 @@ static nvmlReturn_t enter(struct call *call, const struct handle *handle, unsign
     call->locked = true;
     if (kinds == 0)
         return NVML_SUCCESS;
-    if (!handle_is_known(handle) || !(handle->kind & kinds))
+    if (!handle_is_known(handle))
         return NVML_ERROR_INVALID_ARGUMENT;
+    if (!(handle->kind & kinds))
+        return wrong_kind(call->machine, handle);
     call->handle = handle;
     return resolve(call);
 }

@@ -13,27 +13,26 @@ static const struct gi_profile *profile_of(const struct call *call)
     return profile_by_id(call->model, call->gpu_instance->profile_id);
 }
 
-/* Begin a query about a compute instance profile; *slices are its slices. */
+/* Begin a query about a compute instance profile. */
 static nvmlReturn_t begin(struct call *call, const char *symbol, nvmlGpuInstance_t handle, unsigned compute_profile, const void *result,
-                          unsigned *slices)
+                          struct ci_profile *offered)
 {
     nvmlReturn_t rc = call_query(call, symbol, handle, HANDLE_GPU_INSTANCE);
     if (rc != NVML_SUCCESS)
         return rc;
     if (!result || compute_profile >= CI_PROFILE_COUNT)
         return NVML_ERROR_INVALID_ARGUMENT;
-    *slices = mig_compute_slices(profile_of(call), compute_profile);
-    return *slices ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
+    return mig_compute_profile(call->gpu, call->model, profile_of(call), compute_profile, offered) ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
 }
 
-static nvmlComputeInstanceProfileInfo_t describe(const struct call *call, unsigned compute_profile, unsigned slices)
+static nvmlComputeInstanceProfileInfo_t describe(const struct call *call, const struct ci_profile *offered)
 {
     const struct gi_profile *profile = profile_of(call);
     return (nvmlComputeInstanceProfileInfo_t){
-        .id = compute_profile,
-        .sliceCount = slices,
-        .instanceCount = mig_compute_capacity(profile, compute_profile),
-        .multiprocessorCount = mig_compute_multiprocessors(call->model, profile, slices),
+        .id = offered->id,
+        .sliceCount = offered->slices,
+        .instanceCount = offered->count,
+        .multiprocessorCount = offered->multiprocessors,
         .sharedCopyEngineCount = profile->engines[COPY_ENGINES],
         .sharedDecoderCount = profile->engines[DECODERS],
         .sharedEncoderCount = profile->engines[ENCODERS],
@@ -46,27 +45,26 @@ NVML_EXPORT nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfo(nvmlGpuIns
                                                                       nvmlComputeInstanceProfileInfo_t *info)
 {
     struct call call;
-    unsigned slices;
-    nvmlReturn_t rc = begin(&call, __func__, handle, compute_profile, info, &slices);
+    struct ci_profile offered;
+    nvmlReturn_t rc = begin(&call, __func__, handle, compute_profile, info, &offered);
     if (rc == NVML_SUCCESS && engines >= CI_ENGINE_PROFILE_COUNT)
         rc = NVML_ERROR_INVALID_ARGUMENT;
     if (rc == NVML_SUCCESS)
-        *info = describe(&call, compute_profile, slices);
+        *info = describe(&call, &offered);
     return call_finish(&call, rc);
 }
 
 /* The v2 and v3 structs differ only by what v3 adds at the end. */
-static nvmlReturn_t fill_versioned(const struct call *call, unsigned compute_profile, unsigned slices, void *info)
+static nvmlReturn_t fill_versioned(const struct call *call, const struct ci_profile *offered, void *info)
 {
-    const struct gi_profile *profile = profile_of(call);
     unsigned version = *(const unsigned *)info;
     bool v3 = version == NVML_STRUCT_VERSION(nvmlComputeInstanceProfileInfo_v3_t, 3u);
-    if (!v3 && version != NVML_STRUCT_VERSION(nvmlComputeInstanceProfileInfo_v2_t, 2u))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    if (call->gpu->knobs.names || (!v3 && version != NVML_STRUCT_VERSION(nvmlComputeInstanceProfileInfo_v2_t, 2u)))
+        return mig_bad_version(call->gpu);
     nvmlComputeInstanceProfileInfo_v2_t *v2 = info;
-    v2->info = describe(call, compute_profile, slices);
+    v2->info = describe(call, offered);
     memcpy(v2->name, "MIG ", 4);
-    mig_compute_name(profile, slices, v2->name + 4, sizeof v2->name - 4);
+    mig_compute_name(profile_of(call), offered->slices, v2->name + 4, sizeof v2->name - 4);
     if (v3)
         ((nvmlComputeInstanceProfileInfo_v3_t *)info)->capabilities = 0;
     return NVML_SUCCESS;
@@ -76,12 +74,12 @@ NVML_EXPORT nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfoV(nvmlGpuIn
                                                                        void *info)
 {
     struct call call;
-    unsigned slices;
-    nvmlReturn_t rc = begin(&call, __func__, handle, compute_profile, info, &slices);
+    struct ci_profile offered;
+    nvmlReturn_t rc = begin(&call, __func__, handle, compute_profile, info, &offered);
     if (rc == NVML_SUCCESS && engines >= CI_ENGINE_PROFILE_COUNT)
         rc = NVML_ERROR_INVALID_ARGUMENT;
     if (rc == NVML_SUCCESS)
-        rc = fill_versioned(&call, compute_profile, slices, info);
+        rc = fill_versioned(&call, &offered, info);
     return call_finish(&call, rc);
 }
 
@@ -90,16 +88,15 @@ NVML_EXPORT nvmlReturn_t nvmlGpuInstanceGetComputeInstancePossiblePlacements(nvm
                                                                              nvmlPlacement_t *placements, unsigned *count)
 {
     struct call call;
-    unsigned slices;
-    nvmlReturn_t rc = begin(&call, __func__, handle, compute_profile, count, &slices);
+    struct ci_profile offered;
+    nvmlReturn_t rc = begin(&call, __func__, handle, compute_profile, count, &offered);
     if (rc != NVML_SUCCESS)
         return call_finish(&call, rc);
-    unsigned places = mig_compute_capacity(profile_of(&call), compute_profile);
-    if (placements && *count < places)
+    if (placements && *count < offered.count)
         rc = NVML_ERROR_INSUFFICIENT_SIZE;
-    for (unsigned i = 0; rc == NVML_SUCCESS && placements && i < places; i++)
-        placements[i] = (nvmlPlacement_t){i * slices, slices};
-    *count = places;
+    for (unsigned i = 0; rc == NVML_SUCCESS && placements && i < offered.count; i++)
+        placements[i] = (nvmlPlacement_t){i * offered.span, offered.slices};
+    *count = offered.count;
     return call_finish(&call, rc);
 }
 
@@ -107,9 +104,9 @@ NVML_EXPORT nvmlReturn_t nvmlGpuInstanceGetComputeInstanceRemainingCapacity(nvml
                                                                             unsigned *count)
 {
     struct call call;
-    unsigned slices;
-    nvmlReturn_t rc = begin(&call, __func__, handle, compute_profile, count, &slices);
+    struct ci_profile offered;
+    nvmlReturn_t rc = begin(&call, __func__, handle, compute_profile, count, &offered);
     if (rc == NVML_SUCCESS)
-        *count = mig_compute_remaining(call.gpu_instance, profile_of(&call), compute_profile);
+        *count = mig_compute_remaining(call.gpu_instance, profile_of(&call), &offered);
     return call_finish(&call, rc);
 }

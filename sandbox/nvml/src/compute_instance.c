@@ -24,22 +24,22 @@ static nvmlReturn_t give_compute_instance(const struct call *call, unsigned comp
     return *handle ? NVML_SUCCESS : NVML_ERROR_MEMORY;
 }
 
-/* Create at *placement, or at the lowest free start if it is NULL. */
+/* Create at *placement, or where the driver chooses if it is NULL. */
 static nvmlReturn_t create(struct call *call, unsigned compute_profile, const nvmlPlacement_t *placement, nvmlComputeInstance_t *handle)
 {
     const struct gi_profile *profile = profile_by_id(call->model, call->gpu_instance->profile_id);
+    struct ci_profile wanted;
     if (!handle || compute_profile >= CI_PROFILE_COUNT)
         return NVML_ERROR_INVALID_ARGUMENT;
-    unsigned slices = mig_compute_slices(profile, compute_profile);
-    if (slices == 0)
+    if (!mig_compute_profile(call->gpu, call->model, profile, compute_profile, &wanted))
         return NVML_ERROR_NOT_SUPPORTED;
-    if (placement && placement->size != slices)
+    if (placement && (placement->size != wanted.slices || !mig_compute_is_place(profile, &wanted, placement->start)))
         return NVML_ERROR_INVALID_ARGUMENT;
-    int start = placement ? (int)placement->start : mig_compute_first_start(call->gpu_instance, profile, compute_profile);
-    if (start < 0 || !mig_compute_fits(call->gpu_instance, profile, (unsigned)start, slices))
+    int start = placement ? (int)placement->start : mig_compute_driver_choice(call->gpu, call->model, call->gpu_instance, &wanted);
+    if (start < 0 || !mig_compute_fits(call->gpu_instance, profile, &wanted, (unsigned)start))
         return NVML_ERROR_INSUFFICIENT_RESOURCES;
-    const struct compute_instance *made = mig_add_compute_instance(call->machine, call->gpu, call->model, call->gpu_instance,
-                                                                   compute_profile, slices, (unsigned)start);
+    const struct compute_instance *made = mig_add_compute_instance(call->machine, call->gpu, call->model, call->gpu_instance, &wanted,
+                                                                   (unsigned)start);
     if (!made)
         return NVML_ERROR_INSUFFICIENT_RESOURCES;
     return give_compute_instance(call, (unsigned)(made - call->gpu_instance->compute), handle);
@@ -78,7 +78,7 @@ NVML_EXPORT nvmlReturn_t nvmlComputeInstanceDestroy(nvmlComputeInstance_t handle
         call_arguments(&call, "\"gpu_instance\": %u, \"compute_instance\": %u", call.handle->gpu_instance, call.handle->compute_instance);
     if (rc == NVML_SUCCESS)
         call.compute_instance->used = 0;
-    return call_finish(&call, rc);
+    return call_finish(&call, mig_destroy_code(&call, rc));
 }
 
 static bool is_usable(const struct call *call, unsigned compute_instance)

@@ -99,15 +99,6 @@ int nvmlEmulatorSetMode(unsigned gpu, unsigned mode)
     return change_finish(&change, rc);
 }
 
-/* The compute instance profile that takes the whole GPU instance. */
-static unsigned whole_compute_profile(const struct gi_profile *profile)
-{
-    unsigned compute_profile = 0;
-    while (mig_compute_slices(profile, compute_profile) != profile->slices)
-        compute_profile++;
-    return compute_profile;
-}
-
 static nvmlReturn_t add_whole_instance(struct change *change, const char *name, int start)
 {
     const struct gi_profile *profile = profile_by_name(change->model, name);
@@ -118,7 +109,7 @@ static nvmlReturn_t add_whole_instance(struct change *change, const char *name, 
     if (start < 0 || !mig_fits(change->gpu, change->model, profile, (unsigned)start))
         return NVML_ERROR_INSUFFICIENT_RESOURCES;
     struct gpu_instance *instance = mig_add_gpu_instance(change->machine, change->gpu, change->model, profile, (unsigned)start);
-    mig_add_compute_instance(change->machine, change->gpu, change->model, instance, whole_compute_profile(profile), profile->slices, 0);
+    mig_add_whole_compute_instance(change->machine, change->gpu, change->model, instance);
     return NVML_SUCCESS;
 }
 
@@ -150,7 +141,7 @@ int nvmlEmulatorSetKnob(unsigned gpu, const char *knob, unsigned value)
 {
     struct change change;
     nvmlReturn_t rc = change_begin_gpu(&change, gpu);
-    uint32_t *field = NULL;
+    uint32_t *field = NULL, highest = 1;
     if (rc == NVML_SUCCESS && strcmp(knob, "held") == 0)
         field = &change.gpu->held;
     else if (rc == NVML_SUCCESS && strcmp(knob, "reset-refused") == 0)
@@ -159,9 +150,11 @@ int nvmlEmulatorSetKnob(unsigned gpu, const char *knob, unsigned value)
         field = &change.gpu->in_use_form;
     else if (rc == NVML_SUCCESS && strcmp(knob, "log") == 0)
         field = &change.machine->log_level;
+    else if (rc == NVML_SUCCESS)
+        field = mig_knob(&change.gpu->knobs, knob, &highest);
     if (rc == NVML_SUCCESS && !field)
         rc = NVML_ERROR_NOT_FOUND;
-    if (rc == NVML_SUCCESS && value > 1)
+    if (rc == NVML_SUCCESS && value > highest)
         rc = NVML_ERROR_INVALID_ARGUMENT;
     if (rc == NVML_SUCCESS)
         *field = value;

@@ -31,7 +31,8 @@ NVML_EXPORT int nvmlEmulatorSetMode(unsigned gpu, unsigned mode);
 NVML_EXPORT int nvmlEmulatorRepartition(unsigned gpu, unsigned count, const char *const *profiles, const int *starts);
 /* Destroy a GPU instance with all that is in it. */
 NVML_EXPORT int nvmlEmulatorDestroyInstance(unsigned gpu, unsigned gpu_instance);
-/* Set a knob of a GPU ("held", "reset-refused", "in-use-form") or of the machine ("log"). NOT_FOUND for an unknown one. */
+/* Set a knob of a GPU ("held", "reset-refused", "in-use-form", those of mig_knobs.h) or of the machine ("log"). NOT_FOUND for an unknown
+ * one. */
 NVML_EXPORT int nvmlEmulatorSetKnob(unsigned gpu, const char *knob, unsigned value);
 /* Inject a fault (faults.h says what the numbers mean); its id into *id. INSUFFICIENT_RESOURCES if there are too many,
  * INVALID_ARGUMENT for a fault that makes no sense. Calls are counted from now on. */

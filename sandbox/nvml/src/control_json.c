@@ -22,6 +22,8 @@ int nvmlEmulatorModel(unsigned index, char *json, unsigned size)
     text_add(&text, "{\"model\": \"%s\", \"product\": \"%s\", \"memory_mib\": %u", model->key, model->product, model->memory_mib);
     text_add(&text, ", \"pci_device_id\": \"0x%08X\", \"compute_capability\": \"%u.%u\"", model->pci_device_id, model->compute_major,
              model->compute_minor);
+    text_add(&text, ", \"inferred\": %s%s%s", model->inferred ? "\"" : "", model->inferred ? model->inferred : "null",
+             model->inferred ? "\"" : "");
     text_add(&text, ", \"memory_slices\": %u, \"profiles\": [", model->memory_slices);
     for (size_t i = 0; i < model->profile_count; i++) {
         const struct gi_profile *profile = &model->profiles[i];
@@ -67,8 +69,11 @@ static void add_gpu(struct text *text, const struct gpu *gpu, unsigned index)
     text_add(text, ", \"minor\": %u, \"pci_bus_id\": \"0000:%02x:00.0\", \"persistence_mode\": %u", gpu->minor, gpu->pci_bus,
              gpu->persistence_mode);
     text_add(text, ", \"mig_current\": %u, \"mig_pending\": %u", gpu->mig_current, gpu->mig_pending);
-    text_add(text, ", \"held\": %u, \"reset_refused\": %u, \"in_use_form\": \"%s\", \"instances\": [", gpu->held, gpu->reset_refused,
+    text_add(text, ", \"held\": %u, \"reset_refused\": %u, \"in_use_form\": \"%s\"", gpu->held, gpu->reset_refused,
              gpu->in_use_form == IN_USE_BY_RETURN ? "return" : "activation");
+    text_add(text, ", \"mig_knobs\": ");
+    mig_knobs_describe(&gpu->knobs, text);
+    text_add(text, ", \"instances\": [");
     for (unsigned gi = 0; model && gi < MAX_GPU_INSTANCES; gi++) {
         if (!gpu->instances[gi].used)
             continue;

@@ -14,7 +14,7 @@ struct event_set {
     unsigned registered;    /* number of GPUs registered with it */
 };
 
-static void read_field(const struct model *model, nvmlFieldValue_t *field)
+static void read_field(const struct call *call, nvmlFieldValue_t *field)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -23,9 +23,9 @@ static void read_field(const struct model *model, nvmlFieldValue_t *field)
     field->valueType = NVML_VALUE_TYPE_UNSIGNED_INT;
     field->nvmlReturn = NVML_SUCCESS;
     if (field->fieldId == NVML_FI_RESETLESS_MIG_SUPPORTED)
-        field->value.uiVal = model->resetless_mig;
+        field->value.uiVal = call->model->resetless_mig;
     else if (field->fieldId == NVML_FI_MIG_MODE_INDEPENDENT_QUERY)
-        field->value.uiVal = 1;
+        field->value.uiVal = !call->gpu->knobs.profiles_need_mode;
     else
         field->nvmlReturn = NVML_ERROR_NOT_SUPPORTED;
 }
@@ -37,7 +37,7 @@ NVML_EXPORT nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count
     if (rc == NVML_SUCCESS && (!values || count < 1))
         rc = NVML_ERROR_INVALID_ARGUMENT;
     for (int i = 0; rc == NVML_SUCCESS && i < count; i++)
-        read_field(call.model, &values[i]);
+        read_field(&call, &values[i]);
     return call_finish(&call, rc);
 }
 

@@ -10,22 +10,27 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct gi_profile *find(const struct model *model, unsigned enum_index, nvmlReturn_t *rc)
+/* Drivers up to R535 tell profiles and placements only while MIG mode is on. */
+static nvmlReturn_t tells_profiles(const struct call *call)
 {
-    const struct gi_profile *profile = profile_by_enum(model, enum_index);
-    if (enum_index >= GI_PROFILE_COUNT)
-        *rc = NVML_ERROR_INVALID_ARGUMENT;
-    else if (!profile)
-        *rc = NVML_ERROR_NOT_SUPPORTED;
-    return profile;
+    return call->gpu->knobs.profiles_need_mode && !call->gpu->mig_current ? NVML_ERROR_NOT_SUPPORTED : NVML_SUCCESS;
 }
 
-static nvmlGpuInstanceProfileInfo_v2_t describe(const struct gi_profile *profile)
+static nvmlReturn_t find(const struct call *call, unsigned enum_index, const struct gi_profile **profile)
+{
+    unsigned end = call->gpu->knobs.known_enums ? call->gpu->knobs.known_enums : GI_PROFILE_COUNT;
+    *profile = profile_by_enum(call->model, enum_index);
+    if (enum_index >= end)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    return *profile ? tells_profiles(call) : NVML_ERROR_NOT_SUPPORTED;
+}
+
+static nvmlGpuInstanceProfileInfo_v2_t describe(const struct call *call, const struct gi_profile *profile)
 {
     nvmlGpuInstanceProfileInfo_v2_t info = {
         .id = profile->id,
         .sliceCount = profile->slices,
-        .instanceCount = profile->instance_count,
+        .instanceCount = call->gpu->knobs.instance_counts ? 1 : profile->instance_count,
         .multiprocessorCount = profile->multiprocessors,
         .copyEngineCount = profile->engines[COPY_ENGINES],
         .decoderCount = profile->engines[DECODERS],
@@ -46,9 +51,9 @@ NVML_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t device
     if (rc == NVML_SUCCESS && !info)
         rc = NVML_ERROR_INVALID_ARGUMENT;
     if (rc == NVML_SUCCESS)
-        profile = find(call.model, enum_index, &rc);
+        rc = find(&call, enum_index, &profile);
     if (rc == NVML_SUCCESS) {
-        nvmlGpuInstanceProfileInfo_v2_t full = describe(profile);
+        nvmlGpuInstanceProfileInfo_v2_t full = describe(&call, profile);
         memcpy(info, &full.id, offsetof(nvmlGpuInstanceProfileInfo_t, memorySizeMB));
         info->memorySizeMB = full.memorySizeMB;
     }
@@ -56,18 +61,20 @@ NVML_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t device
 }
 
 /* Fill the struct whose version word says which one it is. */
-static nvmlReturn_t fill_versioned(const struct gi_profile *profile, void *info)
+static nvmlReturn_t fill_versioned(const struct call *call, const struct gi_profile *profile, void *info)
 {
-    nvmlGpuInstanceProfileInfo_v2_t full = describe(profile);
+    nvmlGpuInstanceProfileInfo_v2_t full = describe(call, profile);
     unsigned version = *(const unsigned *)info;
+    if (call->gpu->knobs.names)
+        return mig_bad_version(call->gpu);
     if (version == NVML_STRUCT_VERSION(nvmlGpuInstanceProfileInfo_v2_t, 2u)) {
         full.version = version;
         memcpy(info, &full, sizeof full);
         return NVML_SUCCESS;
     }
     if (version != NVML_STRUCT_VERSION(nvmlGpuInstanceProfileInfo_v3_t, 3u))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    bool graphics = profile->enum_index >= GI_1_SLICE_GFX && profile->enum_index <= GI_4_SLICE_GFX;
+        return mig_bad_version(call->gpu);
+    bool graphics = (profile->enum_index >= GI_1_SLICE_GFX && profile->enum_index <= GI_4_SLICE_GFX) || profile->enum_index == GI_3_SLICE_GFX;
     nvmlGpuInstanceProfileInfo_v3_t *v3 = info;
     *v3 = (nvmlGpuInstanceProfileInfo_v3_t){
         .version = version,
@@ -95,9 +102,9 @@ NVML_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfoV(nvmlDevice_t devic
     if (rc == NVML_SUCCESS && !info)
         rc = NVML_ERROR_INVALID_ARGUMENT;
     if (rc == NVML_SUCCESS)
-        profile = find(call.model, enum_index, &rc);
+        rc = find(&call, enum_index, &profile);
     if (rc == NVML_SUCCESS)
-        rc = fill_versioned(profile, info);
+        rc = fill_versioned(&call, profile, info);
     return call_finish(&call, rc);
 }
 
@@ -108,10 +115,10 @@ NVML_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfoByIdV(nvmlDevice_t d
     const struct gi_profile *profile = NULL;
     if (rc == NVML_SUCCESS && !info)
         rc = NVML_ERROR_INVALID_ARGUMENT;
-    if (rc == NVML_SUCCESS && !(profile = profile_by_id(call.model, profile_id)))
-        rc = NVML_ERROR_NOT_SUPPORTED;
     if (rc == NVML_SUCCESS)
-        rc = fill_versioned(profile, info);
+        rc = (profile = mig_profile(&call, profile_id)) ? tells_profiles(&call) : NVML_ERROR_NOT_SUPPORTED;
+    if (rc == NVML_SUCCESS)
+        rc = fill_versioned(&call, profile, info);
     return call_finish(&call, rc);
 }
 
@@ -122,14 +129,14 @@ static nvmlReturn_t privileged_query(struct call *call, const char *symbol, nvml
     nvmlReturn_t rc = call_query(call, symbol, device, HANDLE_GPU);
     if (rc != NVML_SUCCESS)
         return rc;
-    *profile = profile_by_id(call->model, profile_id);
+    *profile = mig_profile(call, profile_id);
     if (!result)
         return NVML_ERROR_INVALID_ARGUMENT;
     if (call->model->profile_count == 0)
         return NVML_ERROR_NOT_SUPPORTED;
     if (!*profile)
         return NVML_ERROR_INVALID_ARGUMENT;
-    return access_all_instances() ? NVML_SUCCESS : NVML_ERROR_NO_PERMISSION;
+    return access_all_instances() ? tells_profiles(call) : NVML_ERROR_NO_PERMISSION;
 }
 
 /* *count is how many fit into placements, and becomes how many there are; without placements only that is told. */

@@ -25,7 +25,7 @@ static nvmlReturn_t create(struct call *call, unsigned profile_id, const unsigne
         return NVML_ERROR_INVALID_ARGUMENT;
     if (!call->gpu->mig_current)
         return NVML_ERROR_NOT_SUPPORTED;
-    const struct gi_profile *profile = profile_by_id(call->model, profile_id);
+    const struct gi_profile *profile = mig_profile(call, profile_id);
     if (!profile)
         return NVML_ERROR_INVALID_ARGUMENT;
     /* The switch into MIG takes place with the first instance and needs an idle GPU. */
@@ -63,7 +63,7 @@ NVML_EXPORT nvmlReturn_t nvmlDeviceCreateGpuInstanceWithPlacement(nvmlDevice_t d
     nvmlReturn_t rc = call_change(&call, __func__, device, HANDLE_GPU);
     if (placement)
         call_arguments(&call, "\"profile_id\": %u, \"start\": %u, \"size\": %u", profile_id, placement->start, placement->size);
-    if (rc == NVML_SUCCESS && (!placement || !is_placement(profile_by_id(call.model, profile_id), placement)))
+    if (rc == NVML_SUCCESS && (!placement || !is_placement(mig_profile(&call, profile_id), placement)))
         rc = NVML_ERROR_INVALID_ARGUMENT;
     if (rc == NVML_SUCCESS)
         rc = create(&call, profile_id, &placement->start, handle);
@@ -80,7 +80,7 @@ NVML_EXPORT nvmlReturn_t nvmlGpuInstanceDestroy(nvmlGpuInstance_t handle)
         rc = NVML_ERROR_IN_USE;
     if (rc == NVML_SUCCESS)
         call.gpu_instance->used = 0;
-    return call_finish(&call, rc);
+    return call_finish(&call, mig_destroy_code(&call, rc));
 }
 
 /* The caller's array has room for the profile's instance count. Instances that the caller may not use are left out. */
@@ -93,7 +93,7 @@ NVML_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstances(nvmlDevice_t device, unsigned
         rc = NVML_ERROR_INVALID_ARGUMENT;
     if (rc == NVML_SUCCESS && !call.gpu->mig_current)
         rc = NVML_ERROR_NOT_SUPPORTED;
-    if (rc == NVML_SUCCESS && !profile_by_id(call.model, profile_id))
+    if (rc == NVML_SUCCESS && !mig_profile(&call, profile_id))
         rc = NVML_ERROR_INVALID_ARGUMENT;
     for (unsigned gi = 0; rc == NVML_SUCCESS && gi < MAX_GPU_INSTANCES; gi++) {
         const struct gpu_instance *instance = &call.gpu->instances[gi];

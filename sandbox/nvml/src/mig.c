@@ -10,7 +10,11 @@
 
 void mig_uuid(const struct gpu *gpu, unsigned gpu_instance, unsigned compute_instance, char text[48])
 {
-    uuid_from_name(text, "MIG", "%s/%u/%u", gpu->uuid, gpu_instance, compute_instance);
+    uint32_t salt = gpu->instances[gpu_instance].compute[compute_instance].uuid_salt;
+    if (salt)
+        uuid_from_name(text, "MIG", "%s/%u/%u/%u", gpu->uuid, gpu_instance, compute_instance, salt);
+    else
+        uuid_from_name(text, "MIG", "%s/%u/%u", gpu->uuid, gpu_instance, compute_instance);
 }
 
 unsigned mig_gpu_instance_id(const struct model *model, unsigned start, unsigned size)
@@ -21,9 +25,19 @@ unsigned mig_gpu_instance_id(const struct model *model, unsigned start, unsigned
     return shares - 1 + position;
 }
 
-static bool overlaps(unsigned start, unsigned size, unsigned other_start, unsigned other_size)
+/* Memory slices as bits. */
+static unsigned slots(unsigned start, unsigned size)
 {
-    return start < other_start + other_size && other_start < start + size;
+    return ((1u << size) - 1) << start;
+}
+
+static unsigned taken_slots(const struct gpu *gpu)
+{
+    unsigned taken = 0;
+    for (unsigned gi = 0; gi < MAX_GPU_INSTANCES; gi++)
+        if (gpu->instances[gi].used)
+            taken |= slots(gpu->instances[gi].start, gpu->instances[gi].size);
+    return taken;
 }
 
 static bool offers_start(const struct gi_profile *profile, unsigned start)
@@ -52,17 +66,10 @@ static bool engines_suffice(const struct gpu *gpu, const struct model *model, co
 bool mig_fits(const struct gpu *gpu, const struct model *model, const struct gi_profile *profile, unsigned start)
 {
     unsigned same = 0;
-    if (!offers_start(profile, start))
-        return false;
-    for (unsigned gi = 0; gi < MAX_GPU_INSTANCES; gi++) {
-        const struct gpu_instance *instance = &gpu->instances[gi];
-        if (!instance->used)
-            continue;
-        if (overlaps(start, profile->size, instance->start, instance->size))
-            return false;
-        same += instance->profile_id == profile->id;
-    }
-    return same < profile->instance_count && engines_suffice(gpu, model, profile);
+    for (unsigned gi = 0; gi < MAX_GPU_INSTANCES; gi++)
+        same += gpu->instances[gi].used && gpu->instances[gi].profile_id == profile->id;
+    return offers_start(profile, start) && !(slots(start, profile->size) & taken_slots(gpu)) && same < profile->instance_count
+        && engines_suffice(gpu, model, profile);
 }
 
 unsigned mig_remaining_capacity(const struct gpu *gpu, const struct model *model, const struct gi_profile *profile)
@@ -78,15 +85,30 @@ unsigned mig_remaining_capacity(const struct gpu *gpu, const struct model *model
     return count;
 }
 
+/* How many placements, of all profiles together, lie outside of those slots. */
+static unsigned placements_outside(const struct model *model, unsigned taken)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < model->profile_count; i++)
+        for (unsigned k = 0; k < model->profiles[i].placement_count; k++)
+            count += !(slots(model->profiles[i].starts[k], model->profiles[i].size) & taken);
+    return count;
+}
+
+/* NVIDIA's open kernel module has this rule for compute instances, and it gives the order in which an H100 PCIe with driver 570.169 made
+ * seven 1g (ids 9, 7, 8, 11, 12, 13, 14), in which an A30 made its own, and the two orders that the MIG user guide shows for A100. Known
+ * to differ: the double-memory 1g of an H100 and a GH200, which began with id 5. */
 int mig_driver_choice(const struct gpu *gpu, const struct model *model, const struct gi_profile *profile)
 {
     int best = -1;
-    unsigned best_id = MAX_GPU_INSTANCES;
+    unsigned most = 0, best_id = 0, taken = taken_slots(gpu);
     for (unsigned i = 0; i < profile->placement_count; i++) {
-        unsigned id = mig_gpu_instance_id(model, profile->starts[i], profile->size);
-        if (id < best_id && mig_fits(gpu, model, profile, profile->starts[i])) {
-            best = (int)profile->starts[i];
+        unsigned start = profile->starts[i], id = mig_gpu_instance_id(model, start, profile->size);
+        unsigned left = placements_outside(model, taken | slots(start, profile->size));
+        if (mig_fits(gpu, model, profile, start) && (best < 0 || left > most || (left == most && id < best_id))) {
+            best = (int)start;
             best_id = id;
+            most = left;
         }
     }
     return best;
@@ -124,6 +146,27 @@ bool mig_has_compute_instances(const struct gpu_instance *instance)
 void mig_clear_instances(struct gpu *gpu)
 {
     memset(gpu->instances, 0, sizeof gpu->instances);
+}
+
+bool mig_is_known(const struct gpu *gpu, const struct gi_profile *profile)
+{
+    return profile && (gpu->knobs.known_enums == 0 || profile->enum_index < gpu->knobs.known_enums);
+}
+
+const struct gi_profile *mig_profile(const struct call *call, unsigned profile_id)
+{
+    const struct gi_profile *profile = profile_by_id(call->model, profile_id);
+    return mig_is_known(call->gpu, profile) ? profile : NULL;
+}
+
+nvmlReturn_t mig_bad_version(const struct gpu *gpu)
+{
+    return gpu->knobs.bad_version ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+}
+
+nvmlReturn_t mig_destroy_code(const struct call *call, nvmlReturn_t rc)
+{
+    return rc == NVML_ERROR_NOT_FOUND && call->gpu && !call->gpu->mig_current ? NVML_ERROR_NOT_SUPPORTED : rc;
 }
 
 /* Instances live in the GPU and are lost. The mode is kept by Ampere's InfoROM, and by nothing on later GPUs. */

@@ -8,52 +8,118 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Slices by NVML_COMPUTE_INSTANCE_PROFILE_*. The second 1-slice and 7-slice profiles (7 and 8) are offered by no GPU instance here. */
-static const unsigned compute_profile_slices[CI_PROFILE_COUNT] = {1, 2, 3, 4, 7, 8, 6, 0, 0};
+/* By id: slices, slices that it keeps from others, and the GPU instance profile with as many SMs.
+ *
+ * The spans are those of NVIDIA's open kernel module (kmigmgrGetInvalidCTSIdMask): a part of three slices lies in the first or second half
+ * of the eight slots, one of 1_SLICE_REV1 in a quarter. So a 7g has room for 4c and 3c, but not for twice 3c and 1c. Profiles 5 and 6
+ * (8 and 6 slices) belong to no GPU here. */
+static const struct {
+    unsigned slices, span, like;
+} kinds[CI_PROFILE_COUNT] = {
+    [CI_1_SLICE] = {1, 1, GI_1_SLICE},
+    [CI_2_SLICE] = {2, 2, GI_2_SLICE},
+    [CI_3_SLICE] = {3, 4, GI_3_SLICE},
+    [CI_4_SLICE] = {4, 4, GI_4_SLICE},
+    [CI_7_SLICE] = {7, 8, GI_7_SLICE},
+    [CI_1_SLICE_REV1] = {1, 2, GI_1_SLICE_REV2},
+    [CI_7_SLICE_NVL] = {7, 8, GI_7_SLICE},
+};
 
-unsigned mig_compute_slices(const struct gi_profile *profile, unsigned compute_profile)
+/* Whether there is a 1_SLICE_REV1: where the 1g with double memory has more SMs than another 1g. */
+static bool has_wide_slice(const struct model *model)
 {
-    if (compute_profile >= CI_PROFILE_COUNT)
-        return 0;
-    unsigned slices = compute_profile_slices[compute_profile];
-    /* A part that would leave less than itself but one slice is not offered: no 3c in 4g. */
-    bool awkward = slices < profile->slices && 2 * slices > profile->slices + 1;
-    return slices <= profile->slices && !awkward ? slices : 0;
+    const struct gi_profile *wide = profile_by_enum(model, GI_1_SLICE_REV2), *plain = profile_by_enum(model, GI_1_SLICE);
+    return wide && plain && wide->multiprocessors > plain->multiprocessors;
 }
 
-unsigned mig_compute_capacity(const struct gi_profile *profile, unsigned compute_profile)
+/* 1_SLICE_REV1: boards offer it in the 1g with double memory and in a 2g. 7_SLICE_NVL: no board is known that does. Of the others, a part
+ * that would leave less than itself but one slice is not offered: no 3c in 4g. */
+static bool is_offered(const struct gpu *gpu, const struct model *model, const struct gi_profile *profile, unsigned id)
 {
-    unsigned slices = mig_compute_slices(profile, compute_profile);
-    return slices ? profile->slices / slices : 0;
+    unsigned slices = kinds[id].slices;
+    if (slices == 0 || slices > profile->slices || !profile_by_enum(model, kinds[id].like))
+        return false;
+    if (id == CI_1_SLICE_REV1)
+        return has_wide_slice(model) && (profile->enum_index == GI_1_SLICE_REV2 || profile->enum_index == GI_2_SLICE);
+    if (id == CI_7_SLICE_NVL)
+        return gpu->knobs.nvl_compute;
+    return slices == profile->slices || 2 * slices <= profile->slices + 1;
 }
 
-bool mig_compute_fits(const struct gpu_instance *instance, const struct gi_profile *profile, unsigned start, unsigned slices)
+bool mig_compute_is_place(const struct gi_profile *profile, const struct ci_profile *wanted, unsigned start)
 {
-    if (start % slices != 0 || start + slices > profile->slices)
+    return start % wanted->span == 0 && start < profile->slices && wanted->slices <= profile->slices - start;
+}
+
+bool mig_compute_profile(const struct gpu *gpu, const struct model *model, const struct gi_profile *profile, unsigned id,
+                         struct ci_profile *found)
+{
+    if (id >= CI_PROFILE_COUNT || !is_offered(gpu, model, profile, id))
+        return false;
+    *found = (struct ci_profile){
+        .id = id,
+        .slices = kinds[id].slices,
+        .multiprocessors = profile_by_enum(model, kinds[id].like)->multiprocessors,
+        .span = kinds[id].span,
+    };
+    while (mig_compute_is_place(profile, found, found->count * found->span))
+        found->count++;
+    return true;
+}
+
+bool mig_compute_fits(const struct gpu_instance *instance, const struct gi_profile *profile, const struct ci_profile *wanted, unsigned start)
+{
+    if (!mig_compute_is_place(profile, wanted, start))
         return false;
     for (unsigned ci = 0; ci < MAX_COMPUTE_INSTANCES; ci++) {
         const struct compute_instance *other = &instance->compute[ci];
-        if (other->used && start < other->start + other->size && other->start < start + slices)
+        if (other->used && start < other->start + kinds[other->profile].span && other->start < start + wanted->span)
             return false;
     }
     return true;
 }
 
-int mig_compute_first_start(const struct gpu_instance *instance, const struct gi_profile *profile, unsigned compute_profile)
+unsigned mig_compute_remaining(const struct gpu_instance *instance, const struct gi_profile *profile, const struct ci_profile *wanted)
 {
-    unsigned slices = mig_compute_slices(profile, compute_profile);
-    for (unsigned start = 0; slices && start < profile->slices; start++)
-        if (mig_compute_fits(instance, profile, start, slices))
-            return (int)start;
-    return -1;
+    unsigned count = 0;
+    for (unsigned i = 0; i < wanted->count; i++)
+        count += mig_compute_fits(instance, profile, wanted, i * wanted->span);
+    return count;
 }
 
-unsigned mig_compute_remaining(const struct gpu_instance *instance, const struct gi_profile *profile, unsigned compute_profile)
+/* How many places for compute instances of any profile are free. */
+static unsigned free_places(const struct gpu *gpu, const struct model *model, const struct gpu_instance *instance)
 {
-    unsigned slices = mig_compute_slices(profile, compute_profile), count = 0;
-    for (unsigned start = 0; slices && start < profile->slices; start += slices)
-        count += mig_compute_fits(instance, profile, start, slices);
+    const struct gi_profile *profile = profile_by_id(model, instance->profile_id);
+    struct ci_profile offered;
+    unsigned count = 0;
+    for (unsigned id = 0; id < CI_PROFILE_COUNT; id++)
+        if (mig_compute_profile(gpu, model, profile, id, &offered))
+            count += mig_compute_remaining(instance, profile, &offered);
     return count;
+}
+
+/* The kernel module's rule (kmigmgrGetFreeCTSId) where it aligns compute instances to slots, which it does where there is a 1_SLICE_REV1;
+ * on A100 the lowest start, as listings in the MIG user guide show it. */
+int mig_compute_driver_choice(const struct gpu *gpu, const struct model *model, const struct gpu_instance *instance,
+                              const struct ci_profile *wanted)
+{
+    const struct gi_profile *profile = profile_by_id(model, instance->profile_id);
+    int best = -1;
+    unsigned most = 0;
+    for (unsigned i = 0; i < wanted->count; i++) {
+        struct gpu_instance after = *instance;
+        unsigned start = i * wanted->span, ci = 0;
+        while (ci < MAX_COMPUTE_INSTANCES - 1 && after.compute[ci].used)
+            ci++;
+        after.compute[ci] = (struct compute_instance){.used = 1, .profile = wanted->id, .start = start, .size = wanted->slices};
+        unsigned left = has_wide_slice(model) ? free_places(gpu, model, &after) : 0;
+        if (mig_compute_fits(instance, profile, wanted, start) && (best < 0 || left > most)) {
+            best = (int)start;
+            most = left;
+        }
+    }
+    return best;
 }
 
 /* The lowest MIG device index that no compute instance of the GPU has. */
@@ -71,35 +137,36 @@ static unsigned free_mig_index(const struct gpu *gpu)
 }
 
 struct compute_instance *mig_add_compute_instance(struct machine *machine, struct gpu *gpu, const struct model *model,
-                                                  struct gpu_instance *instance, unsigned compute_profile, unsigned slices,
-                                                  unsigned start)
+                                                  struct gpu_instance *instance, const struct ci_profile *profile, unsigned start)
 {
     unsigned index = free_mig_index(gpu);
     for (unsigned ci = 0; ci < MAX_COMPUTE_INSTANCES && index < model->max_mig_devices; ci++) {
         if (instance->compute[ci].used)
             continue;
+        uint32_t generation = machine->next_generation++;
         instance->compute[ci] = (struct compute_instance){
             .used = 1,
-            .generation = machine->next_generation++,
-            .profile = compute_profile,
+            .generation = generation,
+            .profile = profile->id,
             .start = start,
-            .size = slices,
+            .size = profile->slices,
             .mig_index = index,
+            .uuid_salt = gpu->knobs.uuid_mode ? generation : 0,
         };
         return &instance->compute[ci];
     }
     return NULL;
 }
 
-/* As many SMs as the model's plain GPU instance with the same slices has. */
-unsigned mig_compute_multiprocessors(const struct model *model, const struct gi_profile *profile, unsigned slices)
+void mig_add_whole_compute_instance(struct machine *machine, struct gpu *gpu, const struct model *model, struct gpu_instance *instance)
 {
-    if (slices == profile->slices)
-        return profile->multiprocessors;
-    for (size_t i = 0; i < model->profile_count; i++)
-        if (model->profiles[i].slices == slices)
-            return model->profiles[i].multiprocessors;
-    return profile->multiprocessors * slices / profile->slices;
+    const struct gi_profile *profile = profile_by_id(model, instance->profile_id);
+    struct ci_profile offered, whole = {0};
+    for (unsigned id = 0; id < CI_PROFILE_COUNT; id++)
+        if (mig_compute_profile(gpu, model, profile, id, &offered) && offered.slices == profile->slices
+            && offered.multiprocessors > whole.multiprocessors)
+            whole = offered;
+    mig_add_compute_instance(machine, gpu, model, instance, &whole, 0);
 }
 
 void mig_compute_name(const struct gi_profile *profile, unsigned slices, char *text, size_t size)

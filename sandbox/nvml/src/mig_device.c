@@ -13,6 +13,8 @@ NVML_EXPORT nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t device, uns
     nvmlReturn_t rc = call_query(&call, __func__, device, HANDLE_GPU);
     if (rc == NVML_SUCCESS && !count)
         rc = NVML_ERROR_INVALID_ARGUMENT;
+    if (rc == NVML_SUCCESS && call.model->profile_count == 0)
+        rc = NVML_ERROR_NOT_SUPPORTED;
     if (rc == NVML_SUCCESS)
         *count = call.gpu->mig_current ? call.model->max_mig_devices : 0;
     return call_finish(&call, rc);
@@ -35,10 +37,10 @@ NVML_EXPORT nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device
 {
     struct call call;
     nvmlReturn_t rc = call_query(&call, __func__, device, HANDLE_GPU);
-    if (rc == NVML_SUCCESS && (!mig_device || index >= call.model->max_mig_devices))
-        rc = NVML_ERROR_INVALID_ARGUMENT;
     if (rc == NVML_SUCCESS && !call.gpu->mig_current)
         rc = NVML_ERROR_NOT_SUPPORTED;
+    if (rc == NVML_SUCCESS && (!mig_device || index >= call.model->max_mig_devices))
+        rc = NVML_ERROR_INVALID_ARGUMENT;
     if (rc == NVML_SUCCESS)
         rc = find_by_index(&call, index, mig_device);
     return call_finish(&call, rc);
@@ -100,8 +102,10 @@ NVML_EXPORT nvmlReturn_t nvmlDeviceGetAttributes_v2(nvmlDevice_t mig_device, nvm
         rc = NVML_ERROR_NOT_SUPPORTED;
     if (rc == NVML_SUCCESS) {
         const struct gi_profile *profile = profile_by_id(call.model, call.gpu_instance->profile_id);
+        struct ci_profile compute = {0};
+        mig_compute_profile(call.gpu, call.model, profile, call.compute_instance->profile, &compute);
         *attributes = (nvmlDeviceAttributes_t){
-            .multiprocessorCount = mig_compute_multiprocessors(call.model, profile, call.compute_instance->size),
+            .multiprocessorCount = compute.multiprocessors,
             .sharedCopyEngineCount = profile->engines[COPY_ENGINES],
             .sharedDecoderCount = profile->engines[DECODERS],
             .sharedEncoderCount = profile->engines[ENCODERS],

@@ -8,28 +8,24 @@
 #include <string.h>
 #include <strings.h>
 
-static const struct model *const models[] = {
-    &model_a100_80gb_pcie,
-    &model_h100_80gb_hbm3,
-    &model_h200_nvl,
-    &model_rtx_pro_6000_server,
-};
-
-size_t model_count(void)
-{
-    return sizeof models / sizeof models[0];
-}
+static const struct model_list *const lists[] = {&models_ampere, &models_ada, &models_hopper, &models_blackwell};
 
 const struct model *model_at(size_t index)
 {
-    return index < model_count() ? models[index] : NULL;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        if (index < lists[i]->count)
+            return &lists[i]->models[index];
+        index -= lists[i]->count;
+    }
+    return NULL;
 }
 
 const struct model *model_find(const char *key)
 {
-    for (size_t i = 0; i < model_count(); i++)
-        if (strcmp(models[i]->key, key) == 0)
-            return models[i];
+    const struct model *model;
+    for (size_t i = 0; (model = model_at(i)); i++)
+        if (strcmp(model->key, key) == 0)
+            return model;
     return NULL;
 }
 

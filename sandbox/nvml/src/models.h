@@ -29,6 +29,7 @@ struct gi_profile {
 struct model {
     const char *key;                  /* name in nvmlctl */
     const char *product;
+    const char *inferred;             /* which of its values were not seen and not documented, as the end of a sentence; NULL: none */
     unsigned architecture, compute_major, compute_minor, brand;
     unsigned pci_device_id, pci_subsystem_id;    /* id << 16 | vendor */
     unsigned memory_mib;
@@ -37,14 +38,18 @@ struct model {
     unsigned memory_slices;
     unsigned max_mig_devices;
     bool upper_half_first;            /* in which order the driver numbers GPU instance ids over the memory slices */
-    const struct gi_profile *profiles;
+    const struct gi_profile *profiles;    /* none: the GPU cannot be partitioned */
     size_t profile_count;
 };
 
-/* The model tables, one file per architecture. */
-extern const struct model model_a100_80gb_pcie, model_h100_80gb_hbm3, model_h200_nvl, model_rtx_pro_6000_server;
+/* The models of one architecture; each list has a file of its own. */
+struct model_list {
+    const struct model *models;
+    size_t count;
+};
+extern const struct model_list models_ampere, models_ada, models_hopper, models_blackwell;
 
-size_t model_count(void);
+/* The index-th model, or NULL past the last. */
 const struct model *model_at(size_t index);
 /* The model with that key, or NULL. */
 const struct model *model_find(const char *key);

@@ -3,69 +3,157 @@
  *
  * Hopper: MIG mode switches at once and is lost with the kernel module.
  */
-#include "models.h"
-#include "nvml_abi.h"
+#include "models_seven.h"
 
-/* One row per profile: {enum, id, name, compute slices, max instances, memory MiB, SMs,
- *                       {copy, decode, encode, JPEG, OFA engines}, memory slices, placements, {starts}}.
- * H100 80GB SXM5: every number as a real board prints it.
- */
-static const struct gi_profile h100_80gb_profiles[] = {
-    {GI_1_SLICE, 19, "1g.10gb", 1, 7, 9984, 16, {1, 1, 0, 1, 0}, 1, 7, {0, 1, 2, 3, 4, 5, 6}},
-    {GI_1_SLICE_REV1, 20, "1g.10gb+me", 1, 1, 9984, 16, {1, 1, 0, 1, 1}, 1, 7, {0, 1, 2, 3, 4, 5, 6}},
-    {GI_1_SLICE_REV2, 15, "1g.20gb", 1, 4, 20096, 26, {1, 1, 0, 1, 0}, 2, 4, {0, 2, 4, 6}},
-    {GI_2_SLICE, 14, "2g.20gb", 2, 3, 20096, 32, {2, 2, 0, 2, 0}, 2, 3, {0, 2, 4}},
-    {GI_3_SLICE, 9, "3g.40gb", 3, 2, 40448, 60, {3, 3, 0, 3, 0}, 4, 2, {0, 4}},
-    {GI_4_SLICE, 5, "4g.40gb", 4, 1, 40448, 64, {4, 4, 0, 4, 0}, 4, 1, {0}},
-    {GI_7_SLICE, 0, "7g.80gb", 7, 1, 81152, 132, {8, 7, 0, 7, 1}, 8, 1, {0}},
+#define HOPPER .architecture = NVML_ARCH_HOPPER, .compute_major = 9, .compute_minor = 0, .brand = NVML_BRAND_NVIDIA, .resetless_mig = true
+
+/* Engines: the same on boards of all these models. */
+#define ENGINES_1G {1, 1, 0, 1, 0}
+#define ENGINES_1G_ME {1, 1, 0, 1, 1}
+#define ENGINES_2G {2, 2, 0, 2, 0}
+#define ENGINES_3G {3, 3, 0, 3, 0}
+#define ENGINES_4G {4, 4, 0, 4, 0}
+#define ENGINES_7G {8, 7, 0, 7, 1}
+
+/* H100 80GB SXM5: every number as boards print it. */
+static const struct gi_profile h100_80gb_hbm3[] = {
+    ROW_1G("1g.10gb", 9984, 16, ENGINES_1G),
+    ROW_1G_ME("1g.10gb+me", 9984, 16, ENGINES_1G_ME),
+    ROW_1G_DOUBLE("1g.20gb", 20096, 26, ENGINES_1G),
+    ROW_2G("2g.20gb", 20096, 32, ENGINES_2G),
+    ROW_3G("3g.40gb", 40448, 60, ENGINES_3G),
+    ROW_4G("4g.40gb", 40448, 64, ENGINES_4G),
+    ROW_7G("7g.80gb", 81152, 132, ENGINES_7G),
 };
 
-const struct model model_h100_80gb_hbm3 = {
-    .key = "h100-80gb-hbm3",
-    .product = "NVIDIA H100 80GB HBM3",
-    .architecture = NVML_ARCH_HOPPER,
-    .compute_major = 9,
-    .compute_minor = 0,
-    .brand = NVML_BRAND_NVIDIA,
-    .pci_device_id = 0x233010DE,
-    .pci_subsystem_id = 0x16C110DE,
-    .memory_mib = 81559,
-    .addressing_mode = NVML_ADDRESSING_MODE_HMM,
-    .resetless_mig = true,
-    .memory_slices = 8,
-    .max_mig_devices = 7,
-    .upper_half_first = true,
-    .profiles = h100_80gb_profiles,
-    .profile_count = sizeof h100_80gb_profiles / sizeof h100_80gb_profiles[0],
+/* H100 80GB PCIe: as a board with driver 570.169 prints it. It has 114 SMs, and the 1g with double memory gets no more of them. */
+static const struct gi_profile h100_80gb_pcie[] = {
+    ROW_1G("1g.10gb", 9984, 14, ENGINES_1G),
+    ROW_1G_ME("1g.10gb+me", 9984, 14, ENGINES_1G_ME),
+    ROW_1G_DOUBLE("1g.20gb", 20096, 14, ENGINES_1G),
+    ROW_2G("2g.20gb", 20096, 30, ENGINES_2G),
+    ROW_3G("3g.40gb", 40448, 46, ENGINES_3G),
+    ROW_4G("4g.40gb", 40448, 62, ENGINES_4G),
+    ROW_7G("7g.80gb", 81152, 114, ENGINES_7G),
 };
 
-/* H200: ids, SMs and engines as a real board prints them. Memory: 16.00, 32.50 and 69.50 GiB as printed (32.25 on another driver);
- * the 7g value is documented as about 140 GiB, taken as 140. */
-static const struct gi_profile h200_profiles[] = {
-    {GI_1_SLICE, 19, "1g.18gb", 1, 7, 16384, 16, {1, 1, 0, 1, 0}, 1, 7, {0, 1, 2, 3, 4, 5, 6}},
-    {GI_1_SLICE_REV1, 20, "1g.18gb+me", 1, 1, 16384, 16, {1, 1, 0, 1, 1}, 1, 7, {0, 1, 2, 3, 4, 5, 6}},
-    {GI_1_SLICE_REV2, 15, "1g.35gb", 1, 4, 33280, 26, {1, 1, 0, 1, 0}, 2, 4, {0, 2, 4, 6}},
-    {GI_2_SLICE, 14, "2g.35gb", 2, 3, 33280, 32, {2, 2, 0, 2, 0}, 2, 3, {0, 2, 4}},
-    {GI_3_SLICE, 9, "3g.71gb", 3, 2, 71168, 60, {3, 3, 0, 3, 0}, 4, 2, {0, 4}},
-    {GI_4_SLICE, 5, "4g.71gb", 4, 1, 71168, 64, {4, 4, 0, 4, 0}, 4, 1, {0}},
-    {GI_7_SLICE, 0, "7g.141gb", 7, 1, 143360, 132, {8, 7, 0, 7, 1}, 8, 1, {0}},
+/* H100 NVL: as boards print it (10.75, 21.62 for 21.625, 46.38 for 46.375 and 93.12 for 93.125 GiB). */
+static const struct gi_profile h100_nvl[] = {
+    ROW_1G("1g.12gb", 11008, 16, ENGINES_1G),
+    ROW_1G_ME("1g.12gb+me", 11008, 16, ENGINES_1G_ME),
+    ROW_1G_DOUBLE("1g.24gb", 22144, 26, ENGINES_1G),
+    ROW_2G("2g.24gb", 22144, 32, ENGINES_2G),
+    ROW_3G("3g.47gb", 47488, 60, ENGINES_3G),
+    ROW_4G("4g.47gb", 47488, 64, ENGINES_4G),
+    ROW_7G("7g.94gb", 95360, 132, ENGINES_7G),
 };
 
-const struct model model_h200_nvl = {
-    .key = "h200-nvl",
-    .product = "NVIDIA H200 NVL",
-    .architecture = NVML_ARCH_HOPPER,
-    .compute_major = 9,
-    .compute_minor = 0,
-    .brand = NVML_BRAND_NVIDIA,
-    .pci_device_id = 0x233B10DE,
-    .pci_subsystem_id = 0x199610DE,
-    .memory_mib = 143771,
-    .addressing_mode = NVML_ADDRESSING_MODE_HMM,
-    .resetless_mig = true,
-    .memory_slices = 8,
-    .max_mig_devices = 7,
-    .upper_half_first = true,
-    .profiles = h200_profiles,
-    .profile_count = sizeof h200_profiles / sizeof h200_profiles[0],
+/* H200: as boards print it (16.00, 32.50, 69.50 and 140.00 GiB; another driver shows 32.25 and 139.75). */
+static const struct gi_profile h200[] = {
+    ROW_1G("1g.18gb", 16384, 16, ENGINES_1G),
+    ROW_1G_ME("1g.18gb+me", 16384, 16, ENGINES_1G_ME),
+    ROW_1G_DOUBLE("1g.35gb", 33280, 26, ENGINES_1G),
+    ROW_2G("2g.35gb", 33280, 32, ENGINES_2G),
+    ROW_3G("3g.71gb", 71168, 60, ENGINES_3G),
+    ROW_4G("4g.71gb", 71168, 64, ENGINES_4G),
+    ROW_7G("7g.141gb", 143360, 132, ENGINES_7G),
 };
+
+/* GH200 with 96 GB: as a board prints it (11.00, 23.00, 46.50 and 93.00 GiB). */
+static const struct gi_profile gh200_96gb[] = {
+    ROW_1G("1g.12gb", 11264, 16, ENGINES_1G),
+    ROW_1G_ME("1g.12gb+me", 11264, 16, ENGINES_1G_ME),
+    ROW_1G_DOUBLE("1g.24gb", 23552, 26, ENGINES_1G),
+    ROW_2G("2g.24gb", 23552, 32, ENGINES_2G),
+    ROW_3G("3g.48gb", 47616, 60, ENGINES_3G),
+    ROW_4G("4g.48gb", 47616, 64, ENGINES_4G),
+    ROW_7G("7g.96gb", 95232, 132, ENGINES_7G),
+};
+
+/* GH200 with 144 GB: 1g and 2g as a board prints them (17.50 and 35.25 GiB). The memory of 3g, 4g and 7g is inferred: as much below their
+ * share of the total as on H200. SMs and engines of these three: those of every other GPU with this chip and 132 SMs. */
+static const struct gi_profile gh200_144gb[] = {
+    ROW_1G("1g.18gb", 17920, 16, ENGINES_1G),
+    ROW_1G_ME("1g.18gb+me", 17920, 16, ENGINES_1G_ME),
+    ROW_1G_DOUBLE("1g.36gb", 36096, 26, ENGINES_1G),
+    ROW_2G("2g.36gb", 36096, 32, ENGINES_2G),
+    ROW_3G("3g.72gb", 72704, 60, ENGINES_3G),
+    ROW_4G("4g.72gb", 72704, 64, ENGINES_4G),
+    ROW_7G("7g.144gb", 146176, 132, ENGINES_7G),
+};
+
+static const struct model models[] = {
+    {
+        .key = "h100-80gb-hbm3",
+        .product = "NVIDIA H100 80GB HBM3",
+        HOPPER,
+        .pci_device_id = 0x233010DE,
+        .pci_subsystem_id = 0x16C110DE,
+        .memory_mib = 81559,
+        .addressing_mode = NVML_ADDRESSING_MODE_HMM,
+        SEVEN_SLICES(h100_80gb_hbm3),
+    },
+    {
+        .key = "h100-80gb-pcie",
+        .product = "NVIDIA H100 PCIe",
+        HOPPER,
+        .pci_device_id = 0x233110DE,
+        .pci_subsystem_id = 0x162610DE,
+        .memory_mib = 81559,
+        .addressing_mode = NVML_ADDRESSING_MODE_HMM,
+        SEVEN_SLICES(h100_80gb_pcie),
+    },
+    {
+        .key = "h100-nvl-94gb",
+        .product = "NVIDIA H100 NVL",
+        HOPPER,
+        .pci_device_id = 0x232110DE,
+        .pci_subsystem_id = 0x183910DE,
+        .memory_mib = 95830,
+        .addressing_mode = NVML_ADDRESSING_MODE_HMM,
+        SEVEN_SLICES(h100_nvl),
+    },
+    {
+        .key = "h200-sxm",
+        .product = "NVIDIA H200",
+        HOPPER,
+        .pci_device_id = 0x233510DE,
+        .pci_subsystem_id = 0x18BE10DE,
+        .memory_mib = 143771,
+        .addressing_mode = NVML_ADDRESSING_MODE_HMM,
+        SEVEN_SLICES(h200),
+    },
+    {
+        .key = "h200-nvl",
+        .product = "NVIDIA H200 NVL",
+        HOPPER,
+        .pci_device_id = 0x233B10DE,
+        .pci_subsystem_id = 0x199610DE,
+        .memory_mib = 143771,
+        .addressing_mode = NVML_ADDRESSING_MODE_HMM,
+        SEVEN_SLICES(h200),
+    },
+    {
+        .key = "gh200-96gb",
+        .product = "NVIDIA GH200 480GB",
+        HOPPER,
+        .pci_device_id = 0x234210DE,
+        .pci_subsystem_id = 0x180910DE,
+        .memory_mib = 97871,
+        .addressing_mode = NVML_ADDRESSING_MODE_ATS,
+        SEVEN_SLICES(gh200_96gb),
+    },
+    {
+        .key = "gh200-144gb",
+        .product = "NVIDIA GH200 144G HBM3e",
+        .inferred = "the memory of 3g.72gb, 4g.72gb and 7g.144gb was not seen on a board",
+        HOPPER,
+        .pci_device_id = 0x234810DE,
+        .pci_subsystem_id = 0x18D210DE,
+        .memory_mib = 146831,
+        .addressing_mode = NVML_ADDRESSING_MODE_ATS,
+        SEVEN_SLICES(gh200_144gb),
+    },
+};
+
+const struct model_list models_hopper = {models, sizeof models / sizeof models[0]};

@@ -11,6 +11,7 @@
 #define STATE_H
 
 #include "faults.h"
+#include "mig_knobs.h"
 #include "models.h"
 #include "nvml_abi.h"
 
@@ -38,6 +39,7 @@ struct compute_instance {
     uint32_t profile;             /* NVML_COMPUTE_INSTANCE_PROFILE_*; equals the numeric id */
     uint32_t start, size;         /* compute slices within the GPU instance */
     uint32_t mig_index;           /* index of its MIG device under the GPU */
+    uint32_t uuid_salt;           /* hashed into the UUID of its MIG device; 0: none */
 };
 
 struct gpu_instance {
@@ -59,6 +61,7 @@ struct gpu {
     uint32_t held;                /* a client that NVML cannot list (a monitoring agent, say) holds the GPU */
     uint32_t reset_refused;       /* the GPU cannot be reset from here, as in a virtual machine */
     uint32_t in_use_form;         /* IN_USE_BY_* */
+    struct mig_knobs knobs;
     struct gpu_instance instances[MAX_GPU_INSTANCES];          /* by GPU instance id */
 };
 
