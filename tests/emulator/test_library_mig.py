@@ -120,57 +120,6 @@ def test_refusals(nvml_machine: Callable[..., Machine]) -> None:
     assert seen["after shutdown"] == 1
 
 
-def test_compute_instances(nvml_machine: Callable[..., Machine]) -> None:
-    """Offered profiles per GPU instance: counts from real boards; 3c is not offered in 4g, the second 7-slice profile nowhere."""
-    seen = nvml_machine(H100).python("""
-        gpu = device()
-        nvml.nvmlDeviceSetMigMode(gpu, 1)
-        result = {}
-        for profile, size in ((14, 2), (9, 4), (5, 4), (0, 8)):
-            instance = nvml.nvmlDeviceCreateGpuInstanceWithPlacement(gpu, profile, placement(0, size))
-            offered = {}
-            for compute in range(9):
-                try:
-                    info = nvml.nvmlGpuInstanceGetComputeInstanceProfileInfo(instance, compute, 0, version=2)
-                except nvml.NVMLError as error:
-                    assert error.value == 3
-                    continue
-                left = nvml.nvmlGpuInstanceGetComputeInstanceRemainingCapacity(instance, compute)
-                assert left == info.instanceCount
-                name = info.name if isinstance(info.name, str) else info.name.decode()
-                offered[name] = [info.instanceCount, info.multiprocessorCount]
-            assert code_of(nvml.nvmlGpuInstanceGetComputeInstanceProfileInfo, instance, 9, 0) == 2
-            result[profile] = offered
-            nvml.nvmlGpuInstanceDestroy(instance)
-    """)
-    assert seen == {
-        "14": {"MIG 1c.2g.20gb": [2, 16], "MIG 2g.20gb": [1, 32]},
-        "9": {"MIG 1c.3g.40gb": [3, 16], "MIG 2c.3g.40gb": [1, 32], "MIG 3g.40gb": [1, 60]},
-        "5": {"MIG 1c.4g.40gb": [4, 16], "MIG 2c.4g.40gb": [2, 32], "MIG 4g.40gb": [1, 64]},
-        "0": {"MIG 1c.7g.80gb": [7, 16], "MIG 2c.7g.80gb": [3, 32], "MIG 3c.7g.80gb": [2, 60], "MIG 4c.7g.80gb": [1, 64],
-              "MIG 7g.80gb": [1, 132]},
-    }
-
-
-def test_compute_instance_placements_and_holes(nvml_machine: Callable[..., Machine]) -> None:
-    seen = nvml_machine(H100).python("""
-        gpu = device()
-        nvml.nvmlDeviceSetMigMode(gpu, 1)
-        instance = nvml.nvmlDeviceCreateGpuInstanceWithPlacement(gpu, 5, placement(0, 4))
-        made = [nvml.nvmlGpuInstanceCreateComputeInstance(instance, 0) for _ in range(4)]
-        full = code_of(nvml.nvmlGpuInstanceCreateComputeInstance, instance, 0)
-        nvml.nvmlComputeInstanceDestroy(made[1])
-        def slots():
-            return [index for index in range(7) if code_of(nvml.nvmlDeviceGetMigDeviceHandleByIndex, gpu, index) == 0]
-        holes = slots()
-        again = nvml.nvmlGpuInstanceCreateComputeInstanceWithPlacement(instance, 0, placement(1, 1))
-        info = nvml.nvmlComputeInstanceGetInfo(again)
-        busy = code_of(nvml.nvmlGpuInstanceCreateComputeInstanceWithPlacement, instance, 0, placement(2, 1))
-        result = {"full": full, "holes": holes, "again": [info.id, info.placement.start], "slots": slots(), "busy": busy}
-    """)
-    assert seen == {"full": 23, "holes": [0, 2, 3], "again": [1, 1], "slots": [0, 1, 2, 3], "busy": 23}
-
-
 def test_media_engines_limit_the_companions(nvml_machine: Callable[..., Machine]) -> None:
     """At most one +me; beside +me.all only -me instances."""
     seen = nvml_machine("rtx-pro-6000-server").python("""
@@ -186,6 +135,55 @@ def test_media_engines_limit_the_companions(nvml_machine: Callable[..., Machine]
         result = {f"{a} {b}": fits(a, b) for a, b in ((21, 21), (21, 14), (21, 65), (65, 14), (65, 47), (65, 67), (65, 21), (67, 65), (14, 65))}
     """)
     assert seen == {"21 21": 23, "21 14": 0, "21 65": 23, "65 14": 23, "65 47": 23, "65 67": 0, "65 21": 23, "67 65": 0, "14 65": 23}
+
+
+def test_handles_are_stale_after_a_reset_and_after_a_change_of_mode(nvml_machine: Callable[..., Machine]) -> None:
+    machine = nvml_machine(H100)
+    seen = machine.python(f"""
+        import subprocess
+        gpu = device()
+        nvml.nvmlDeviceSetMigMode(gpu, 1)
+        def make():
+            instance = nvml.nvmlDeviceCreateGpuInstanceWithPlacement(gpu, 9, placement(0, 4))
+            compute = nvml.nvmlGpuInstanceCreateComputeInstance(instance, 2)
+            return instance, compute, nvml.nvmlComputeInstanceGetInfo(compute).device
+        def codes(instance, compute, mig):
+            return [code_of(nvml.nvmlGpuInstanceGetInfo, instance), code_of(nvml.nvmlComputeInstanceGetInfo, compute), code_of(nvml.nvmlDeviceGetUUID, mig),
+                    code_of(nvml.nvmlComputeInstanceDestroy, compute), code_of(nvml.nvmlGpuInstanceDestroy, instance)]
+        first = make()
+        subprocess.run(["{machine.folder}/nvmlctl", "reset", "0"], check=True)
+        result = [codes(*first)]
+        second = make()
+        result.append(codes(*first))
+        subprocess.run(["{machine.folder}/nvmlctl", "mode", "0", "off"], check=True)
+        result.append(codes(*second))
+        nvml.nvmlDeviceSetMigMode(gpu, 1)
+        result.append(codes(*second))
+        result.append(code_of(nvml.nvmlDeviceGetUUID, gpu))
+    """)
+    assert seen == [[6] * 5, [6] * 5, [6, 6, 6, 3, 3], [6] * 5, 0]
+
+
+def test_queries_of_gpus_refuse_a_mig_device(nvml_machine: Callable[..., Machine]) -> None:
+    """Hardware's code is not known to be one; the knob parent-query chooses."""
+    code = """
+        gpu = device()
+        mig = nvml.nvmlDeviceGetMigDeviceHandleByIndex(gpu, 0)
+        count = ctypes.c_uint()
+        calls = [
+            (nvml.nvmlDeviceGetMigMode,), (nvml.nvmlDeviceSetMigMode, 1), (nvml.nvmlDeviceGetMaxMigDeviceCount,), (nvml.nvmlDeviceGetMigDeviceHandleByIndex, 0),
+            (nvml.nvmlDeviceGetGpuInstanceProfileInfo, 0), (nvml.nvmlDeviceGetGpuInstancePossiblePlacements, 19, None, ctypes.byref(count)),
+            (nvml.nvmlDeviceGetGpuInstanceRemainingCapacity, 19), (nvml.nvmlDeviceCreateGpuInstance, 19), (nvml.nvmlDeviceGetGpuInstanceById, 7),
+            (nvml.nvmlDeviceGetPciInfo,), (nvml.nvmlDeviceGetMinorNumber,),
+        ]
+        own = [code_of(nvml.nvmlDeviceGetAttributes, mig), code_of(nvml.nvmlDeviceGetAttributes, gpu)]
+        result = [sorted({code_of(call, mig, *rest) for call, *rest in calls}), *own]
+    """
+    machine = nvml_machine(H100)
+    machine.ctl("repartition", "0", "3g.40gb@0")
+    assert machine.python(code) == [[2], 0, 3]
+    machine.ctl("set", "0", "parent-query=unsupported")
+    assert machine.python(code) == [[3], 0, 3]
 
 
 def test_library_counts_its_initialisations(nvml_machine: Callable[..., Machine]) -> None:

@@ -101,7 +101,7 @@ def test_a_held_gpu_refuses_first_creation_destruction_and_reset(nvml_machine: C
     machine.ctl("set", "0", "held=off")
     assert machine.python(create) == 0
     machine.ctl("set", "0", "held=on")
-    destroy: Any = machine.python("result = code_of(nvml.nvmlGpuInstanceDestroy, nvml.nvmlDeviceGetGpuInstanceById(device(), 7))")
+    destroy: Any = machine.python("result = code_of(nvml.nvmlGpuInstanceDestroy, nvml.nvmlDeviceGetGpuInstanceById(device(), 9))")
     assert destroy == IN_USE
     assert machine.run([str(machine.folder / "nvidia-smi"), "-r"]).returncode == 19
 

@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, gpufleet.dra contributors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Each model's facts and profile table, through nvidia-ml-py, against numbers written down here a second time."""
+"""Each model's facts and profile table, through nvidia-ml-py, against what boards print."""
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -10,54 +11,8 @@ from typing import Any
 import pytest
 
 from tests.emulator.conftest import Machine
+from tests.emulator.listings import BOARDS, INFERRED, NAMES_ONLY, geometry, options
 
-ONES = [0, 1, 2, 3, 4, 5, 6]
-MODELS: dict[str, dict[str, Any]] = {
-    "a100-80gb-pcie": {
-        "name": "NVIDIA A100 80GB PCIe", "memory_mib": 81920, "pci": 0x20B510DE, "architecture": 7, "capability": [8, 0],
-        "resetless": 0, "slots": 7,
-        "engines": {"1g.10gb": [1, 0, 0, 0, 0], "1g.10gb+me": [1, 1, 0, 1, 1], "1g.20gb": [1, 1, 0, 0, 0], "2g.20gb": [2, 1, 0, 0, 0],
-                    "3g.40gb": [3, 2, 0, 0, 0], "4g.40gb": [4, 2, 0, 0, 0], "7g.80gb": [7, 5, 0, 1, 1]},
-        "multiprocessors": [14, 14, 14, 28, 42, 56, 98],
-        "memory": [9728, 9728, 19968, 19968, 40192, 40192, 80384],
-    },
-    "h100-80gb-hbm3": {
-        "name": "NVIDIA H100 80GB HBM3", "memory_mib": 81559, "pci": 0x233010DE, "architecture": 9, "capability": [9, 0],
-        "resetless": 1, "slots": 7,
-        "engines": {"1g.10gb": [1, 1, 0, 1, 0], "1g.10gb+me": [1, 1, 0, 1, 1], "1g.20gb": [1, 1, 0, 1, 0], "2g.20gb": [2, 2, 0, 2, 0],
-                    "3g.40gb": [3, 3, 0, 3, 0], "4g.40gb": [4, 4, 0, 4, 0], "7g.80gb": [8, 7, 0, 7, 1]},
-        "multiprocessors": [16, 16, 26, 32, 60, 64, 132],
-        "memory": [9984, 9984, 20096, 20096, 40448, 40448, 81152],
-    },
-    "h200-nvl": {
-        "name": "NVIDIA H200 NVL", "memory_mib": 143771, "pci": 0x233B10DE, "architecture": 9, "capability": [9, 0],
-        "resetless": 1, "slots": 7,
-        "engines": {"1g.18gb": [1, 1, 0, 1, 0], "1g.18gb+me": [1, 1, 0, 1, 1], "1g.35gb": [1, 1, 0, 1, 0], "2g.35gb": [2, 2, 0, 2, 0],
-                    "3g.71gb": [3, 3, 0, 3, 0], "4g.71gb": [4, 4, 0, 4, 0], "7g.141gb": [8, 7, 0, 7, 1]},
-        "multiprocessors": [16, 16, 26, 32, 60, 64, 132],
-        "memory": [16384, 16384, 33280, 33280, 71168, 71168, 143360],
-    },
-}
-#: enum, id, instance count, compute slices, placements {start: size} of the parts with seven compute and eight memory slices.
-SEVEN_SLICES = [
-    (0, 19, 7, 1, ONES, 1), (7, 20, 1, 1, ONES, 1), (9, 15, 4, 1, [0, 2, 4, 6], 2), (1, 14, 3, 2, [0, 2, 4], 2),
-    (2, 9, 2, 3, [0, 4], 4), (3, 5, 1, 4, [0], 4), (4, 0, 1, 7, [0], 8),
-]
-QUARTERS, HALVES = [0, 3, 6, 9], [0, 6]
-#: name, enum, id, instance count, compute slices, starts, size, SMs, engines, MiB
-RTX_PRO_6000 = [
-    ("1g.24gb", 0, 14, 4, 1, QUARTERS, 3, 46, [1, 1, 1, 1, 0], 24192),
-    ("1g.24gb+me", 7, 21, 1, 1, QUARTERS, 3, 46, [1, 1, 1, 1, 1], 24192),
-    ("1g.24gb+gfx", 10, 47, 4, 1, QUARTERS, 3, 46, [1, 1, 1, 1, 0], 24192),
-    ("1g.24gb+me.all", 15, 65, 1, 1, QUARTERS, 3, 46, [1, 4, 4, 4, 1], 24192),
-    ("1g.24gb-me", 13, 67, 4, 1, QUARTERS, 3, 46, [1, 0, 0, 0, 0], 24192),
-    ("2g.48gb", 1, 5, 2, 2, HALVES, 6, 94, [2, 2, 2, 2, 0], 48512),
-    ("2g.48gb+gfx", 11, 35, 2, 2, HALVES, 6, 94, [2, 2, 2, 2, 0], 48512),
-    ("2g.48gb+me.all", 16, 64, 1, 2, HALVES, 6, 94, [2, 4, 4, 4, 1], 48512),
-    ("2g.48gb-me", 14, 66, 2, 2, HALVES, 6, 94, [2, 0, 0, 0, 0], 48512),
-    ("4g.96gb", 3, 0, 1, 4, [0], 12, 188, [4, 4, 4, 4, 1], 97280),
-    ("4g.96gb+gfx", 12, 32, 1, 4, [0], 12, 188, [4, 4, 4, 4, 1], 97280),
-]
 READ_PROFILES = """
 result = []
 for enum in range(32):
@@ -85,13 +40,10 @@ result = {"profiles": result, "end": enum}
 """
 
 
-@pytest.mark.parametrize("model", [*MODELS, "rtx-pro-6000-server"])
+@pytest.mark.parametrize("model", BOARDS)
 def test_plain_facts(nvml_machine: Callable[..., Machine], model: str) -> None:
-    expected = MODELS.get(model) or {
-        "name": "NVIDIA RTX PRO 6000 Blackwell Server Edition", "memory_mib": 97887, "pci": 0x2BB510DE, "architecture": 10,
-        "capability": [12, 0], "resetless": 1, "slots": 4,
-    }
-    facts = nvml_machine(model).python("""
+    board = BOARDS[model]
+    facts = nvml_machine(model, options=options(model)).python("""
         gpu, pci = device(), nvml.nvmlDeviceGetPciInfo(device())
         fields = nvml.nvmlDeviceGetFieldValues(gpu, [184, 199, 1])
         idle = nvml.nvmlDeviceGetMaxMigDeviceCount(gpu)
@@ -109,13 +61,13 @@ def test_plain_facts(nvml_machine: Callable[..., Machine], model: str) -> None:
             "versions": [nvml.nvmlSystemGetDriverVersion(), nvml.nvmlSystemGetNVMLVersion(), nvml.nvmlSystemGetCudaDriverVersion()],
         }
     """)
-    assert facts["name"] == expected["name"]
-    assert facts["memory"] == facts["memory_v2"] == expected["memory_mib"] << 20
-    assert (facts["pci"], facts["bus"]) == (expected["pci"], "00000000:19:00.0")
-    assert (facts["architecture"], facts["brand"], facts["capability"]) == (expected["architecture"], 14, expected["capability"])
-    assert (facts["resetless"], facts["query"], facts["unknown_field"]) == (expected["resetless"], 1, 3)
+    assert facts["name"] == board.product
+    assert facts["memory"] == facts["memory_v2"] == board.memory_mib << 20
+    assert (facts["pci"], facts["bus"]) == (board.pci_device << 16 | 0x10DE, "00000000:19:00.0")
+    assert (facts["architecture"], facts["brand"], facts["capability"]) == (board.architecture, 14, list(board.capability))
+    assert (facts["resetless"], facts["query"], facts["unknown_field"]) == (int(board.architecture > 7), 1, 3)
     assert (facts["virtualization"], facts["persistence"], facts["processes"], facts["module"]) == (0, 0, 0, 3)
-    assert facts["slots"] == [0, expected["slots"]]
+    assert facts["slots"] == [0, 4 if model in ("a30", "rtx-pro-6000-server") else 7]
     assert (facts["index"], facts["minor"]) == (0, 0)
     assert facts["serial"].isdecimal()
     assert facts["versions"] == ["595.91.07", "13.595.91.07", 13020]
@@ -141,36 +93,23 @@ def test_a_list_of_placements_that_is_too_short_is_left_alone(nvml_machine: Call
     assert nvml_machine("h100-80gb-hbm3").python(SHORT_LISTS) == gpu_instances + compute_instances
 
 
-@pytest.mark.parametrize("model", sorted(MODELS))
-def test_profiles_of_seven_slice_parts(nvml_machine: Callable[..., Machine], model: str) -> None:
-    expected = MODELS[model]
-    read = nvml_machine(model).python(READ_PROFILES)
+@pytest.mark.parametrize("model", BOARDS)
+def test_profiles_are_those_that_boards_print(nvml_machine: Callable[..., Machine], model: str) -> None:
+    read = nvml_machine(model, options=options(model)).python(READ_PROFILES)
     assert read["end"] == 18
-    by_id = {profile["id"]: profile for profile in read["profiles"]}
-    assert len(by_id) == len(read["profiles"]) == 7
-    for number, ((enum, identity, count, slices, starts, size), name) in enumerate(zip(SEVEN_SLICES, expected["engines"], strict=True)):
-        profile = by_id[identity]
+    by_name = {profile["name"].removeprefix("MIG "): profile for profile in read["profiles"]}
+    rows = [line.split() for line in BOARDS[model].rows.strip().splitlines()]
+    assert sorted(by_name) == sorted([row[0] for row in rows] + NAMES_ONLY.get(model, []))
+    for name, *numbers in rows:
+        profile = by_name[name]
+        shown = [profile["id"], profile["count"], f"{profile['memory'] / 1024:.2f}", profile["multiprocessors"], *profile["engines"]]
+        assert [str(value) for value in shown] == numbers, name
+    assert len({profile["id"] for profile in read["profiles"]}) == len(by_name)
+    for name, profile in by_name.items():
         assert profile["same"]
-        assert (profile["enum"], profile["name"], profile["count"], profile["slices"]) == (enum, f"MIG {name}", count, slices)
-        assert (profile["starts"], profile["sizes"]) == (starts, [size])
-        assert profile["multiprocessors"] == expected["multiprocessors"][number]
-        assert profile["engines"] == expected["engines"][name]
-        assert profile["memory"] == expected["memory"][number]
-        assert plugin_name(profile, expected["memory_mib"]) == name
-
-
-def test_profiles_of_rtx_pro_6000(nvml_machine: Callable[..., Machine]) -> None:
-    read = nvml_machine("rtx-pro-6000-server").python(READ_PROFILES)
-    assert read["end"] == 18
-    by_name = {profile["name"]: profile for profile in read["profiles"]}
-    assert len(by_name) == len(RTX_PRO_6000)
-    for name, enum, identity, count, slices, starts, size, multiprocessors, engines, memory in RTX_PRO_6000:
-        profile = by_name[f"MIG {name}"]
-        assert profile["same"]
-        assert (profile["enum"], profile["id"], profile["count"], profile["slices"]) == (enum, identity, count, slices)
-        assert (profile["starts"], profile["sizes"], profile["memory"]) == (starts, [size], memory)
-        assert (profile["multiprocessors"], profile["engines"]) == (multiprocessors, engines)
-        assert plugin_name(profile, 97887) == name
+        assert profile["sizes"] == [geometry(model)[profile["id"]][1]]
+        assert (profile["starts"], profile["enum"], profile["slices"]) == (geometry(model)[profile["id"]][0], *geometry(model)[profile["id"]][2:])
+        assert plugin_name(profile, BOARDS[model].memory_mib) == name
 
 
 def plugin_name(profile: dict[str, Any], total_mib: int) -> str:
@@ -179,6 +118,43 @@ def plugin_name(profile: dict[str, Any], total_mib: int) -> str:
     share = math.ceil(8 * profile["memory"] / total_mib) / 8
     gigabytes = math.floor(share * math.ceil(total_mib / 1024) + 0.5)
     return f"{profile['slices']}g.{gigabytes}gb{suffix.get(profile['enum'], '')}"
+
+
+@pytest.mark.parametrize("model", INFERRED)
+def test_a_model_with_inferred_numbers_is_made_only_when_told_to(nvml_machine: Callable[..., Machine], model: str) -> None:
+    machine = nvml_machine("h200-nvl")
+    create = [str(machine.folder / "nvmlctl"), "--dir", str(machine.directory / "new"), "create", "--gpu", "h200-nvl", "--gpu", model]
+    refused = machine.run(create)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith(f"nvmlctl: Partly inferred, so only with --inferred: {model} (")
+    assert refused.stderr.count("\n") == 1
+    assert not (machine.directory / "new").exists()
+    made = machine.run([*create, "--inferred"])
+    assert (made.returncode, made.stdout) == (0, "")
+    assert made.stderr.startswith(f"nvmlctl: partly inferred: {model} (")
+    listed = {model["model"]: model["inferred"] for model in json.loads(machine.ctl("models", "--json"))}
+    assert f"({listed[model]})" in refused.stderr and f"({listed[model]})" in made.stderr
+
+
+def test_only_these_models_have_inferred_numbers(nvml_machine: Callable[..., Machine]) -> None:
+    machine = nvml_machine("h200-nvl")
+    assert {model["model"] for model in json.loads(machine.ctl("models", "--json")) if model["inferred"]} == set(INFERRED)
+    marked = [line.split()[0] for line in machine.ctl("models").splitlines() if " inferred: " in line]
+    assert sorted(marked) == sorted(INFERRED)
+
+
+def test_a_gpu_that_cannot_be_partitioned(nvml_machine: Callable[..., Machine]) -> None:
+    assert nvml_machine("l40s").python("""
+        gpu = device()
+        count = ctypes.c_uint()
+        result = [nvml.nvmlDeviceGetName(gpu), nvml.nvmlDeviceGetCudaComputeCapability(gpu)] + [
+            code_of(nvml.nvmlDeviceGetMigMode, gpu), code_of(nvml.nvmlDeviceSetMigMode, gpu, 1), code_of(nvml.nvmlDeviceGetMaxMigDeviceCount, gpu),
+            code_of(nvml.nvmlDeviceGetGpuInstanceProfileInfo, gpu, 0), code_of(nvml.nvmlDeviceGetGpuInstanceProfileInfo, gpu, 18),
+            code_of(nvml.nvmlDeviceGetGpuInstancePossiblePlacements, gpu, 19, None, ctypes.byref(count)),
+            code_of(nvml.nvmlDeviceGetGpuInstanceRemainingCapacity, gpu, 19), code_of(nvml.nvmlDeviceCreateGpuInstance, gpu, 19),
+            code_of(nvml.nvmlDeviceGetMigDeviceHandleByIndex, gpu, 0), nvml.nvmlDeviceGetFieldValues(gpu, [184])[0].value.uiVal,
+        ]
+    """) == ["NVIDIA L40S", [8, 9], 3, 3, 3, 3, 2, 3, 3, 3, 3, 0]
 
 
 def test_gpus_are_found_by_every_address(nvml_machine: Callable[..., Machine]) -> None:
