@@ -261,7 +261,7 @@ REASONS = _rows(
     Reason(
         "InstanceBusy", ERROR,
         "{what} is in use by {holders}",
-        "Stop these processes, or set on_busy to wait; nothing was destroyed for this GPU.",
+        "Stop these processes, or set on_busy to wait; nothing is destroyed that is in use.",
     ),
     Reason(
         "LayoutLocked", ERROR,
@@ -270,7 +270,7 @@ REASONS = _rows(
     ),
     Reason(
         "StateDirUnusable", ERROR,
-        "the lock file cannot be opened: {error}",
+        "the file cannot be written: {error}",
         "Run the task with become, or set state_dir to a folder that it may write.",
     ),
     Reason(
@@ -296,17 +296,64 @@ REASONS = _rows(
     Reason(
         "InstanceDestroyFailed", ERROR,
         "{what} could not be destroyed: {error}",
-        "Find what holds it (nvidia-smi, open files below /dev/nvidia-caps); run again afterwards. Done before: {done}.",
+        "Find what holds it (nvidia-smi, open files below /dev/nvidia-caps); run again afterwards.",
     ),
     Reason(
         "InstanceCreateFailed", ERROR,
         "{what} could not be created: {error}",
-        "Stop CUDA processes that started on the GPU meanwhile, then run again. Done before: {done}.",
+        "Stop CUDA processes that started on the GPU meanwhile, then run again.",
     ),
     Reason(
         "ReadBackMismatch", ERROR,
         "after the change the node does not have the layout: {differences}",
         "Something else changed the GPU meanwhile; find it (mig-manager, DynamicMIG, nvidia-smi), then run again.",
+    ),
+    Reason(
+        "PhaseTimeout", ERROR,
+        "phase {phase} took longer than {limit} s; in progress: {act}{call}",
+        "Look for NVRM and Xid lines in the kernel log: a driver that hangs needs a reboot. Otherwise raise phase_timeout and run again. {left}.",
+    ),
+    # -- MIG layouts after a reboot --------------------------------------------------------------------------------------------------------
+    Reason(
+        "BootServiceNeedsHostDriver", ERROR,
+        "the boot service cannot make layouts with the driver below {driver_root}, which comes after the kubelet",
+        "Set mig_boot_service to false, or install the driver on the host (mig_driver_root /).",
+    ),
+    Reason(
+        "BootPauseNeedsNode", ERROR,
+        "mig_boot_on_failure is pause, but this host is no node of a cluster (mig_manage_node is false)",
+        "Set mig_boot_on_failure to hold, or mig_manage_node to true.",
+    ),
+    Reason(
+        "KubeletCredentialsUnusable", ERROR,
+        "the boot service cannot use the kubelet's way to the API server: {why}",
+        "Name a kubeconfig with client certificate files by mig_boot_kubeconfig (and the API server by mig_boot_api_server), "
+        "or set mig_boot_on_failure to hold.",
+    ),
+    Reason(
+        "BootLayoutDiffers", ERROR,
+        "the boot service does not agree with the GPUs: {why}",
+        "Something else changed them meanwhile; run playbooks/mig.yml again.",
+    ),
+    Reason(
+        "BootUnitNotStarted", ERROR,
+        "gpufleet-mig.service could not be started on the node; its journal ends with: {journal}",
+        "Run systemctl start gpufleet-mig.service there once the cause is gone; until then the kubelet would not start again.",
+    ),
+    Reason(
+        "BootSettingsUnusable", ERROR,
+        "the boot service cannot use its settings: {why}",
+        "Run playbooks/mig.yml for this node, which writes them.",
+    ),
+    Reason(
+        "BootEngineEnded", ERROR,
+        "the MIG engine {how}",
+        "Look at the kernel log for NVRM lines; when the GPUs answer nvidia-smi again, start gpufleet-mig.service, or the kubelet.",
+    ),
+    Reason(
+        "BootPauseFailed", ERROR,
+        "label {label} could not be set to keep the DRA plugin away, so the kubelet is held back: {why}",
+        "Remove the cause of the failed layout, then start the kubelet: that tries again.",
     ),
     # -- DRA: slices and verification ------------------------------------------------------------------------------------------------------
     Reason(

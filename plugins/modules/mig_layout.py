@@ -15,10 +15,12 @@ description:
     the GPUs unchanged.
   - Instances that are already right keep their UUID and their processes. Of all placements that fulfil the layout, one that destroys the fewest instances is
     taken, and every instance is created at an explicit placement.
-  - Each GPU instance gets one compute instance of full size, which is what NVIDIA's DRA driver publishes.
+  - Each GPU instance gets one compute instance of full size, which is what NVIDIA's DRA driver publishes, unless the layout divides it.
   - A GPU that has all that is left as it is, without any changing NVML call.
-  - After a change the device nodes C(/dev/nvidia-caps/nvidia-capN) of all instances are there, as NVIDIA's tools would have made them. One that
-    cannot be made is a warning.
+  - A journal is on disk before and after every act. What an interrupted run left is finished by the next one (RV(resumed)).
+  - A GPU on which something fails is put back as it was, as long as no new instance stands on it (RV(rolled_back)). The message says how each GPU was left.
+  - The device nodes C(/dev/nvidia-caps/nvidia-capN) of all instances are there afterwards and are right, as NVIDIA's tools would have made them, and those of
+    instances that are gone are removed. One that cannot be made is a warning.
   - Fails when neither O(layouts) nor O(mig_parted_config) is given and O(unlisted) is V(keep), for then there would be nothing to make.
 options:
   layouts:
@@ -47,13 +49,15 @@ options:
           - Required when the mode is V(enabled). A mapping of profile to count, where V({}) means MIG mode without instances.
           - An intent. V(balanced) is 3g + 2g + 2 x 1g, or 2g + 2 x 1g on GPUs with four compute slices. V(whole) is one instance of the whole GPU.
             V(all-1g) and V(all-<profile>) are as many of one profile as fit.
-          - A list of profiles, or of mappings of C(profile) with C(count) or with C(start), the memory slot where the instance must begin.
-          - A profile is named as the driver names it (V(3g.40gb), V(1g.10gb+me)), or shorter by its slices (V(3g), V(1g+me)).
+          - A list of profiles, or of mappings of C(profile) with C(count) or with C(start), the memory slot where the instance must begin, and with
+            C(compute_instances), the compute slices of each compute instance in it.
+          - A profile is named as the driver names it (V(3g.40gb), V(1g.10gb+me)), or shorter by its slices (V(3g), V(1g+me)). V(1c.3g.40gb) names a
+            compute instance, which shares a GPU instance with others of its kind.
         type: raw
   mig_parted_config:
     description:
       - A configuration of nvidia-mig-parted (C(version) v1), as a path on the controller or as a mapping. It means here what it means there.
-      - Profiles with a smaller compute instance (V(1c.3g.40gb)) are refused.
+      - Profiles with a smaller compute instance (V(1c.3g.40gb)) are made, with a warning, for NVIDIA's DRA driver does not start with them.
       - Not together with O(layouts).
     type: raw
   mig_parted_selected:
@@ -85,18 +89,30 @@ options:
     default: fail
   timeout:
     description:
-      - How long to wait with O(on_busy=wait), in seconds.
+      - How long a run waits in all with O(on_busy=wait), in seconds.
     type: int
     default: 300
+  phase_timeout:
+    description:
+      - How long each phase may take for each GPU, in seconds, without the waits of O(timeout). The phases are read, destroy, mode, reset, create and rollback.
+      - When a call into the driver hangs, the module fails with what was in progress instead of hanging with it.
+    type: int
+    default: 120
+  ignore_health:
+    description:
+      - Whether a GPU is partitioned for the first time although it reports a fault, such as a failed row remapping or a recovery action that the driver asks
+        for. Most of this cannot be asked any more once there are instances.
+    type: bool
+    default: false
   state_dir:
     description:
-      - Folder on the node for the lock file that keeps two runs apart.
+      - Folder on the node for the lock file that keeps two runs apart, and for the journal.
     type: path
     default: /var/lib/gpufleet
 attributes:
   check_mode:
     support: full
-    description: Reads the GPUs and returns the plan; changes nothing.
+    description: Reads the GPUs and returns the plan; changes nothing. What the change would fail on or wait for is a warning.
   diff_mode:
     support: full
     description: Shows one line per GPU mode and per instance, before and after.
@@ -166,10 +182,61 @@ plan:
     - {action: create_gpu_instance, parent_uuid: GPU-5d1f2a44, profile: 3g.40gb, profile_id: 9, start: 4, size: 4,
        text: "create GPU instance 3g.40gb at start 4 on GPU 0 (NVIDIA H100 80GB HBM3, GPU-5d1f2a44)"}
 executed:
-  description: The steps that were done, also when a later one failed. Empty in check mode.
+  description: What was done, in order, also when a later step failed; what was taken back again begins with C(undo). Empty in check mode.
   returned: always, when the GPUs could be read
   type: list
   elements: str
+  sample: ["destroy GPU instance 3g.40gb at start 4 on GPU 0 (NVIDIA H100 80GB HBM3, GPU-5d1f2a44)"]
+rolled_back:
+  description: The GPUs that were put back as they were after a step on them had failed.
+  returned: always, when the GPUs could be read
+  type: list
+  elements: str
+  sample: ["GPU 0 (NVIDIA H100 80GB HBM3, GPU-5d1f2a44)"]
+resumed:
+  description:
+    - What an earlier run left unfinished, by its journal. V(null) when it came to its end.
+    - This run went on from what the GPUs really hold.
+  returned: always, when the GPUs could be read
+  type: dict
+  contains:
+    started:
+      description: When that run began, in UTC.
+      type: str
+      sample: "2026-09-01T06:12:44Z"
+    status:
+      description: V(running) for a run that was interrupted, V(failed) for one that failed and left something half done.
+      type: str
+    done:
+      description: The steps that it had done.
+      type: list
+      elements: str
+    doing:
+      description: The steps that it had begun, or that waited for a reset.
+      type: list
+      elements: str
+journal:
+  description: The journal's file on the node. It is written by the first run that changes something.
+  returned: always, when the GPUs could be read
+  type: str
+  sample: /var/lib/gpufleet/mig-journal.json
+device_nodes:
+  description: Device nodes that were made (or made anew) and removed, and a sentence for each that could not be. In check mode those that would be made.
+  returned: success
+  type: dict
+  sample: {made: [/dev/nvidia-caps/nvidia-cap66], removed: [], problems: []}
+fixed_layouts:
+  description: The outcome as O(layouts) with every GPU by its UUID and every place fixed, which makes the same again after a reboot.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - {match: {uuid: GPU-5d1f2a44-8c3e-5b0f-9a77-0d7a1c6e2b90}, mode: enabled, instances: [{profile: 3g.40gb, start: 4}]}
+layout_findings:
+  description: What is odd about the layout, such as an entry that decides nothing. Each is a warning, too.
+  returned: success
+  type: list
+  elements: dict
 kept:
   description: Instances that stay, each with parent_uuid, profile, profile_id, start and device_name.
   returned: success
@@ -222,18 +289,17 @@ nvml:
   type: dict
 """
 
-from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpufleet.dra.plugins.module_utils.mig.converge import Policy, apply_layout, describe, read_plan
-from ansible_collections.gpufleet.dra.plugins.module_utils.mig.lock import node_lock
+from ansible_collections.gpufleet.dra.plugins.module_utils.mig.converge import STATE_DIR, Policy, apply_layout, look
+from ansible_collections.gpufleet.dra.plugins.module_utils.mig.deadline import end_process_soon
 from ansible_collections.gpufleet.dra.plugins.module_utils.mig.parted import layout_from_options
-from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.device_nodes import make_device_nodes
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.module_edge import NVML_ARG_SPEC, failures, require_python
-from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.reset import reset_gpu
+from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.reset import reset_gpus
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.session import NvmlSession
+from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import FleetError, finding
 
 ARG_SPEC: dict[str, dict[str, Any]] = {
     **NVML_ARG_SPEC,
@@ -252,39 +318,46 @@ ARG_SPEC: dict[str, dict[str, Any]] = {
     "allow_reset": {"type": "bool", "default": False},
     "on_busy": {"type": "str", "choices": ["fail", "wait"], "default": "fail"},
     "timeout": {"type": "int", "default": 300},
-    "state_dir": {"type": "path", "default": "/var/lib/gpufleet"},
+    "phase_timeout": {"type": "int", "default": 120},
+    "ignore_health": {"type": "bool", "default": False},
+    "state_dir": {"type": "path", "default": STATE_DIR},
 }
 
 
-def warn_of_blockers(module: AnsibleModule, blockers: list[dict[str, Any]]) -> None:
-    """Tell in check mode what the change would wait for or fail on."""
-    for blocker in blockers:
-        module.warn(f"{blocker['kind']} process {blocker['pid']} uses what has to go on {blocker['parent_uuid']}; the change would fail or wait (on_busy)")
+def policy_of(module: AnsibleModule) -> Policy:
+    """Return the options as the engine's policy. Raises FleetError InvalidLayout."""
+    params = module.params
+    if params["phase_timeout"] < 1:
+        raise FleetError(finding("InvalidLayout", "phase_timeout", problem=f"it is {params['phase_timeout']}", allowed="Give 1 second or more"))
+    reset = partial(reset_gpus, driver_root=params["driver_root"], run=module.run_command, timeout_s=params["phase_timeout"])
+    return Policy(
+        unlisted=params["unlisted"],
+        wait_s=params["timeout"] if params["on_busy"] == "wait" else 0,
+        reset=reset if params["allow_reset"] else None,
+        phase_timeout_s=params["phase_timeout"],
+        state_dir=params["state_dir"],
+        ignore_health=params["ignore_health"],
+    )
 
 
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(argument_spec=ARG_SPEC, supports_check_mode=True)
-    params = module.params
     result: dict[str, Any] = {"changed": False, "reset_required": False, "reboot_required": False}
     with failures(module, result):
         require_python()
-        layout = layout_from_options(params)
-        policy = Policy(
-            unlisted=params["unlisted"],
-            wait_s=params["timeout"] if params["on_busy"] == "wait" else 0,
-            reset=partial(reset_gpu, driver_root=params["driver_root"], run=module.run_command) if params["allow_reset"] else None,
-        )
-        lock = nullcontext() if module.check_mode else node_lock(params["state_dir"], policy.wait_s)
-        with lock, NvmlSession(params["driver_root"], params["pynvml_path"]) as session:
-            if module.check_mode:
-                result.update(describe(*read_plan(session, layout, policy)))
-                warn_of_blockers(module, result["blockers"])
-            else:
-                apply_layout(session, layout, policy, result)
-        if result["changed"] and not module.check_mode:
-            for warning in make_device_nodes(result["nvml"], params["driver_root"]):
-                module.warn(warning)
+        layout = layout_from_options(module.params)
+        policy = policy_of(module)
+        try:
+            with NvmlSession(module.params["driver_root"], module.params["pynvml_path"]) as session:
+                if module.check_mode:
+                    result.update(look(session, layout, policy))
+                else:
+                    apply_layout(session, layout, policy, result)
+        except FleetError as error:
+            if error.finding.code == "PhaseTimeout":
+                end_process_soon()
+            raise
     module.exit_json(**result)
 
 

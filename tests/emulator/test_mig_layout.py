@@ -108,7 +108,7 @@ def test_a_gpu_instance_without_compute_instance_is_seen_and_completed(nvml_mach
     machine.mark()
     fixed = run_module(machine, "mig_layout", layouts=everything({"3g.40gb": 1}))
     assert fixed["changed"] and fixed["destroyed"] == []
-    assert [call["symbol"] for call in machine.calls()] == ["nvmlGpuInstanceCreateComputeInstance"]
+    assert [call["symbol"] for call in machine.calls()] == ["nvmlGpuInstanceCreateComputeInstanceWithPlacement"]
     assert fixed["nvml"]["gpus"][0]["mig"]["instances"][0]["gpu_instance_id"] == orphan_id
 
 
@@ -125,7 +125,7 @@ def test_a_divided_instance_is_made_whole_in_place(nvml_machine: Any) -> None:
     machine.mark()
     fixed = run_module(machine, "mig_layout", layouts=everything({"3g.40gb": 1}))
     symbols = [call["symbol"] for call in machine.calls()]
-    assert symbols == ["nvmlComputeInstanceDestroy"] * 2 + ["nvmlGpuInstanceCreateComputeInstance"]
+    assert symbols == ["nvmlComputeInstanceDestroy"] * 2 + ["nvmlGpuInstanceCreateComputeInstanceWithPlacement"]
     assert [ci["slices"] for ci in fixed["nvml"]["gpus"][0]["mig"]["instances"][0]["compute_instances"]] == [3]
 
 

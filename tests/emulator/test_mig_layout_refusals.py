@@ -44,7 +44,8 @@ def test_a_gpu_in_use_is_left_exactly_as_it_was(nvml_machine: Any) -> None:
     machine.ctl("set", "0", "held=on")
     before = machine.show()
     refused = run_module(machine, "mig_layout", layouts=[{"match": "all", "instances": {"3g.40gb": 2}}])
-    assert refused["failed"] and refused["reason"] == "InstanceBusy" and not refused["changed"] and refused["executed"] == []
+    assert refused["failed"] and refused["reason"] == "InstanceBusy" and not refused["changed"]
+    assert "GPU 0 is as before" in refused["msg"] and refused["details"]["left"] == {refused["after"][0]["uuid"]: "before"}
     assert machine.show() == before
 
 

@@ -1,61 +1,56 @@
 # Copyright: (c) 2026, gpufleet.dra contributors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reads the GPUs, plans, carries the plan out and reads back. The only part of the engine that acts, waits and looks at a clock.
+"""Reads the GPUs, plans, carries the plan out and reads back: the whole of a change, under the node's lock, with a journal and within bounded time.
 
-Every handle is looked up by UUID and id right before it is used, for a mode change or a reset makes old ones stale. Instances are checked against the plan
-before they are destroyed: ids are NVML's to reuse.
+How it is done: ``worker`` takes one GPU's steps, ``actions`` and ``mode`` act through NVML, ``rollback`` takes back, ``journal`` remembers,
+``deadline`` bounds.
 """
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Optional
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn, Optional
 
-from ..nvml.codes import IN_USE, INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED, NvmlError, code_name
-from ..nvml.inventory import read_inventory
+from ..nvml.codes import NvmlError
+from ..nvml.device_nodes import NodeChanges, put_device_nodes_right, wrong_device_nodes
+from ..nvml.inventory import read_inventory, survey
 from ..nvml.session import NvmlSession
 from ..reasons import Finding, FleetError, finding
-from .catalogue import Gpu, gpus_from_facts
-from .gpu_plan import GpuPlan
+from .busy import Patience, wait_until_free
+from .catalogue import gpus_from_facts
+from .deadline import READ, Overrun, PhaseClock, run_bounded
+from .gate import refuse_unhealthy
+from .journal import FINISHED, ROLLED_BACK, RUN_FAILED, Journal, is_unfinished, summary
 from .layout import Layout
+from .leftover import UNKNOWN, left_behind
+from .lock import NodeLock
+from .mode import ModeTools, Reset
 from .plan import Plan, layout_of, make_plan, present_device_names
-from .steps import CREATE_COMPUTE_INSTANCE, CREATE_GPU_INSTANCE, DESTROY_COMPUTE_INSTANCE, DESTROY_GPU_INSTANCE, SET_MODE, Step
+from .worker import GpuWorker
 
-_POLL_S = 1.0
+STATE_DIR = "/var/lib/gpufleet"
+_NODE = "this node"
+# Of GPUs that wait for different reasons, the one that takes most decides what the run says.
+_WAITS = ("RebootRequired", "GpuResetFailed", "ResetRequired")
 
 
 @dataclass(frozen=True)
 class Policy:
     """How far a change may go.
 
-    ``unlisted``: keep or disable GPUs that no rule names. ``wait_s``: seconds to wait for GPUs in use. ``reset``: resets a GPU by UUID, None when not allowed.
+    ``unlisted``: keep or disable GPUs that no rule names. ``wait_s``: seconds to wait for the lock and for GPUs in use. ``reset``: resets GPUs together by
+    their UUIDs, None when not allowed. ``phase_timeout_s``: seconds that each phase of each GPU may take (read, destroy, mode, reset, create, rollback).
+    ``state_dir``: folder of the lock and the journal. ``ignore_health``: partition GPUs that report faults, too.
     """
 
     unlisted: str = "keep"
     wait_s: float = 0.0
-    reset: Optional[Callable[[str], None]] = None
-
-
-class StepLog:
-    """Remembers which steps are done, so that a failure can say exactly what it left behind."""
-
-    def __init__(self) -> None:
-        self.done: list[Step] = []
-
-    def finish(self, step: Step) -> None:
-        """Note that the step took effect."""
-        self.done.append(step)
-
-    def withdraw(self, step: Step) -> None:
-        """Note that a finished step was taken back."""
-        self.done.remove(step)
-
-    @property
-    def text(self) -> str:
-        """Return the finished steps as text for messages."""
-        return "; ".join(step.text for step in self.done) or "nothing"
+    reset: Optional[Reset] = None
+    phase_timeout_s: float = 120.0
+    state_dir: str = STATE_DIR
+    ignore_health: bool = False
 
 
 def read_plan(session: NvmlSession, layout: Layout, policy: Policy) -> tuple[dict[str, Any], Plan]:
@@ -64,8 +59,202 @@ def read_plan(session: NvmlSession, layout: Layout, policy: Policy) -> tuple[dic
     return facts, make_plan(gpus_from_facts(facts), layout, policy.unlisted)
 
 
-def describe(facts: dict[str, Any], plan: Plan) -> dict[str, Any]:
-    """Return the result of a run that only looks: the plan, the layout before and as it would be after, and the facts."""
+def look(session: NvmlSession, layout: Layout, policy: Policy) -> dict[str, Any]:
+    """Return the result of a run that only looks: the plan, the layout before and as it would be, the facts, and as ``warnings`` what would stand in the way.
+
+    Raises what :func:`make_plan` raises, NvmlError, and FleetError PhaseTimeout.
+    """
+    run = _Run(session, layout, policy, {})
+    try:
+        return run_bounded(run.look, run.clock)
+    except Overrun as overrun:
+        raise run.give_up(overrun) from overrun
+
+
+def apply_layout(session: NvmlSession, layout: Layout, policy: Policy, result: dict[str, Any]) -> None:
+    """Make the GPUs match ``layout`` and prove it by reading them again; ``result`` is filled with what is true, also when this raises.
+
+    Raises FleetError for what :func:`make_plan` and :func:`refuse_unhealthy` refuse, LayoutLocked, StateDirUnusable, InstanceBusy, InstanceDestroyFailed,
+    InstanceCreateFailed, ModeChangeFailed, ResetRequired, GpuResetFailed, RebootRequired, ReadBackMismatch or PhaseTimeout; NvmlError when the GPUs cannot be
+    read to begin with. After PhaseTimeout a call may still hang in the driver: the session and the lock are left as they are and the process should end.
+    """
+    ends = time.monotonic() + policy.wait_s
+    with NodeLock(policy.state_dir, policy.wait_s) as lock:
+        run = _Run(session, layout, policy, result, ends)
+        try:
+            run_bounded(run.work, run.clock)
+        except Overrun as overrun:
+            lock.keep()
+            raise run.give_up(overrun) from overrun
+
+
+class _Run:
+    """One run. :meth:`look` and :meth:`work` run in a thread of their own, :meth:`give_up` in the one that waits for it."""
+
+    def __init__(self, session: NvmlSession, layout: Layout, policy: Policy, result: dict[str, Any], ends: float = 0.0) -> None:
+        self.clock = PhaseClock(policy.phase_timeout_s)
+        self._session, self._layout, self._policy, self._result = session, layout, policy, result
+        self._patience = Patience(ends, self.clock)
+        self._journal = Journal(policy.state_dir)
+
+    def look(self) -> dict[str, Any]:
+        """Return what a run would do. Writes nothing."""
+        warnings: list[str] = []
+        earlier = self._earlier_run(warnings, set_aside=False)
+        facts, plan = self._read()
+        if not self._policy.ignore_health:
+            try:
+                refuse_unhealthy(facts, plan)
+            except FleetError as error:
+                warnings.append(error.finding.sentence())
+        warnings += [item.sentence() for item in plan.findings]
+        warnings += [f"{row['kind']} process {row['pid']} uses what has to go on {row['parent_uuid']}; the change would fail or wait (on_busy)"
+                     for row in plan.summary()["blockers"]]
+        wrong = [] if plan.changed else wrong_device_nodes(facts, self._session.driver_root)
+        return {**_description(facts, plan), "changed": plan.changed or bool(wrong), "journal": str(self._journal.path), "rolled_back": [],
+                "resumed": summary(earlier) if earlier else None, "device_nodes": NodeChanges(made=wrong).as_dict(), "warnings": warnings}
+
+    def work(self) -> None:
+        """Make the layout."""
+        warnings: list[str] = []
+        earlier = self._earlier_run(warnings, set_aside=True)
+        self._result.update(changed=False, journal=str(self._journal.path), rolled_back=[], resumed=summary(earlier) if earlier else None, warnings=warnings)
+        plan = wait_until_free(self._read_healthy, self._patience)
+        warnings += [item.sentence() for item in plan.findings]
+        before = self._result["nvml"]
+        if plan.changed:
+            self._journal.begin(self._result["before"], plan.steps)
+            self._carry_out(plan, before)
+        elif earlier:
+            self._journal.conclude(earlier)
+        self._put_device_nodes_right(before)
+
+    def give_up(self, overrun: Overrun) -> FleetError:
+        """Return the failure of a run whose worker does not come back, after writing it down."""
+        call = self._session.abandon()
+        left = f"The journal {self._journal.path} says: {self._journal.text()}" if self._journal.touched else "Nothing was changed"
+        details = {"phase": overrun.phase, "limit_s": overrun.limit_s, "step": overrun.act, "call": call}
+        failed = finding("PhaseTimeout", overrun.subject, details, phase=overrun.phase, limit=f"{overrun.limit_s:g}", act=overrun.act,
+                         call=f" (NVML call {call})" if call else "", left=left)
+        self._result.update(changed=self._journal.touched, executed=list(self._journal.executed))
+        with suppress(FleetError):
+            self._journal.finish(RUN_FAILED, failed.sentence())
+        return FleetError(failed)
+
+    # -- before the change -------------------------------------------------------------------------------------------------------------------------
+
+    def _earlier_run(self, warnings: list[str], set_aside: bool) -> dict[str, Any] | None:
+        """Return the journal of an earlier run that did not come to its end. One that cannot be read only makes a warning."""
+        try:
+            document = self._journal.read()
+        except ValueError as error:
+            where = f", and was moved to {self._journal.set_aside()}" if set_aside else ""
+            warnings.append(f"The journal {self._journal.path} cannot be used: {error}{where}. What an earlier run left is taken from the GPUs alone.")
+            return None
+        return document if is_unfinished(document) else None
+
+    def _read(self) -> tuple[dict[str, Any], Plan]:
+        self.clock.enter(READ, _NODE)
+        return read_plan(self._session, self._layout, self._policy)
+
+    def _read_healthy(self) -> tuple[dict[str, Any], Plan]:
+        facts, plan = self._read()
+        if not self._policy.ignore_health:
+            refuse_unhealthy(facts, plan)
+        self._result.update({**_description(facts, plan), **_as_read(facts), "changed": False})
+        return facts, plan
+
+    # -- the change --------------------------------------------------------------------------------------------------------------------------------
+
+    def _carry_out(self, plan: Plan, facts: dict[str, Any]) -> None:
+        tools = ModeTools(self._session, self.clock, self._patience, self._policy.reset, lambda: [worker.gpu.uuid for worker in workers if worker.waits])
+        partners = {row["uuid"]: row.get("nvlink_peers") or [] for row in facts["gpus"]}
+        workers = [
+            GpuWorker(tools, gpu_plan.gpu, partners[gpu_plan.gpu.uuid], self._journal, self._journal.entries_of(gpu_plan.gpu.uuid))
+            for gpu_plan in plan.gpus if gpu_plan.steps
+        ]
+        try:
+            converge(workers)
+            self._read_back()
+        except (FleetError, NvmlError) as error:
+            self._fail(plan, workers, error)
+        self._result.update(changed=True, executed=list(self._journal.executed))
+        self._journal.finish(FINISHED)
+
+    def _read_back(self) -> None:
+        facts, remaining = self._read()
+        self._result.update(_as_read(facts), reset_required=False)
+        if remaining.changed:
+            differences = "; ".join(f"it would still have to {step.text}" for step in remaining.steps)
+            details = {"remaining": [step.as_dict() for step in remaining.steps]}
+            raise FleetError(finding("ReadBackMismatch", remaining.steps[0].gpu_label, details, differences=differences))
+
+    def _fail(self, plan: Plan, workers: Sequence[GpuWorker], error: FleetError | NvmlError) -> NoReturn:
+        """Say how the GPUs are left, in the result, in the journal and in the error."""
+        found = error.finding if isinstance(error, FleetError) else finding("NvmlCallFailed", _NODE, call=error.call, error=error.name)
+        before = self._result["before"]
+        try:
+            self.clock.enter(READ, _NODE)
+            self._result.update(_as_read(survey(self._session)))
+            text, states = left_behind(before, plan.layout_after(), self._result["after"])
+            changed = self._result["after"] != before
+        except NvmlError as unreadable:
+            text, states = f"The GPUs cannot be read any more ({unreadable})", {}
+            changed = self._journal.touched
+        if not states or UNKNOWN in states.values():
+            text += f"; by the journal: {self._journal.text()}"
+        self._result.update(
+            changed=changed, executed=list(self._journal.executed), rolled_back=[worker.gpu.label for worker in workers if worker.rolled_back],
+            reset_required=found.code in ("ResetRequired", "GpuResetFailed"), reboot_required=found.code == "RebootRequired",
+        )
+        failed = replace(found, remedy=f"{found.remedy} {text}.", details={**found.details, "left": states})
+        half_done = any(worker.half_done for worker in workers) or all(worker.finished for worker in workers)
+        with suppress(FleetError):
+            self._journal.finish(RUN_FAILED if half_done else ROLLED_BACK, failed.sentence())
+        self._put_device_nodes_right(self._result["nvml"])
+        raise FleetError(failed) from error
+
+    def _put_device_nodes_right(self, before: dict[str, Any]) -> None:
+        changes = put_device_nodes_right(before, self._result["nvml"], self._session.driver_root)
+        self._result["device_nodes"] = changes.as_dict()
+        self._result["warnings"] += changes.problems
+        self._result["changed"] = self._result["changed"] or bool(changes.made or changes.removed)
+
+
+def converge(workers: Sequence[GpuWorker]) -> None:
+    """Let each GPU's worker do its steps; those that had to be postponed again whenever the others have come further.
+
+    A GPU that fails is put back where that destroys nothing, and those not begun stay as they are. Raises FleetError: what a worker raises, or, when all others
+    are done, ResetRequired, GpuResetFailed or RebootRequired for the GPUs that wait.
+    """
+    tried: dict[str, int] = {}
+    while True:
+        came = sum(worker.steps_done for worker in workers)
+        ready = [worker for worker in workers if not worker.finished and tried.get(worker.gpu.uuid) != came]
+        if not ready:
+            break
+        for worker in ready:
+            try:
+                worker.run()
+            except FleetError:
+                # That the way back fails, too, must not hide what failed first.
+                with suppress(FleetError):
+                    worker.roll_back()
+                raise
+            tried[worker.gpu.uuid] = sum(worker.steps_done for worker in workers)
+    waiting = [worker.postponed for worker in workers if worker.postponed is not None]
+    if waiting:
+        raise FleetError(_merge(waiting))
+
+
+def _merge(findings: Sequence[Finding]) -> Finding:
+    """Return one finding for all GPUs that wait; what takes most, being enough for each, decides the reason."""
+    first = min(findings, key=lambda item: _WAITS.index(item.code))
+    return replace(first, subject=", ".join(item.subject for item in findings), details={"gpus": [item.details["gpu"] for item in findings]})
+
+
+def _description(facts: dict[str, Any], plan: Plan) -> dict[str, Any]:
+    """Return what is known before anything is done: the plan, the layout before and as it will be, and the facts."""
     before = layout_of(gpus_from_facts(facts))
     return {
         "changed": plan.changed, "diff": plan.diff(), **plan.summary(), "before": before, "after": plan.layout_after(), "nvml": facts,
@@ -73,261 +262,6 @@ def describe(facts: dict[str, Any], plan: Plan) -> dict[str, Any]:
     }
 
 
-def apply_layout(session: NvmlSession, layout: Layout, policy: Policy, result: dict[str, Any]) -> None:
-    """Make the GPUs match ``layout`` and prove it by reading them again; ``result`` is filled with what is true, also when this raises.
-
-    Raises FleetError for what :func:`read_plan`, :func:`wait_until_free` and :func:`converge` refuse, and ReadBackMismatch.
-    """
-    def read() -> Plan:
-        facts, plan = read_plan(session, layout, policy)
-        result.update({**describe(facts, plan), **_as_read(facts), "changed": False})
-        return plan
-
-    plan = wait_until_free(read, policy.wait_s)
-    if not plan.changed:
-        return
-    journal = StepLog()
-    try:
-        converge(session, plan, journal, policy.wait_s, policy.reset)
-    except FleetError as error:
-        result.update(reset_required=error.finding.code == "ResetRequired", reboot_required=error.finding.code == "RebootRequired")
-        # A GPU that cannot be read any more must not hide why the change failed.
-        with suppress(NvmlError):
-            result.update(_as_read(read_inventory(session)))
-        raise
-    finally:
-        # A mode that is only pending is a change too, though its step is not done.
-        result.update(changed=bool(journal.done) or result["after"] != result["before"], executed=[step.text for step in journal.done])
-    facts = read_inventory(session)
-    result.update(_as_read(facts), reset_required=False)
-    remaining = make_plan(gpus_from_facts(facts), layout, policy.unlisted).steps
-    if remaining:
-        differences = "; ".join(f"it would still have to {step.text}" for step in remaining)
-        raise FleetError(finding("ReadBackMismatch", remaining[0].gpu_label, {"remaining": [step.as_dict() for step in remaining]}, differences=differences))
-
-
 def _as_read(facts: dict[str, Any]) -> dict[str, Any]:
     gpus = gpus_from_facts(facts)
     return {"nvml": facts, "after": layout_of(gpus), "device_names": present_device_names(gpus)}
-
-
-def wait_until_free(read: Callable[[], Plan], wait_s: float) -> Plan:
-    """Return the first plan of ``read`` that hurts no process, reading again for up to ``wait_s`` seconds.
-
-    Raises FleetError InstanceBusy with the holders when the time is over; nothing has been touched then.
-    """
-    deadline = time.monotonic() + wait_s
-    while True:
-        plan = read()
-        busy = next((gpu for gpu in plan.gpus if gpu.blockers), None)
-        if busy is None:
-            return plan
-        if time.monotonic() >= deadline:
-            holders = [{"pid": p.pid, "kind": p.kind, "gpu_instance_id": p.gpu_instance_id} for p in busy.blockers]
-            named = ", ".join(f"{p.kind} process {p.pid}" + ("" if p.gpu_instance_id is None else f" (GPU instance {p.gpu_instance_id})")
-                              for p in busy.blockers)
-            raise FleetError(finding("InstanceBusy", busy.target.where, {"holders": holders}, what=_going(busy), holders=named))
-        time.sleep(_POLL_S)
-
-
-def _going(plan: GpuPlan) -> str:
-    return f"{plan.gpu.label}{', of which ' + ', '.join(plan.going) + ' would go,' if plan.going else ', whose partitioning changes,'}"
-
-
-def converge(session: NvmlSession, plan: Plan, journal: StepLog, wait_s: float = 0.0, reset: Callable[[str], None] | None = None) -> None:
-    """Carry out ``plan``, GPU by GPU.
-
-    ``wait_s`` bounds how long a step is tried again while NVML says IN_USE. ``reset`` resets a GPU by UUID, and is None when that is not allowed. A GPU that
-    needs a reset or a reboot does not hold the others up: it is reported at the end.
-    Raises FleetError ResetRequired, RebootRequired, ModeChangeFailed, GpuResetFailed, InstanceDestroyFailed, InstanceBusy or InstanceCreateFailed; ``journal``
-    then holds what was done.
-    """
-    postponed: list[Finding] = []
-    for gpu_plan in plan.gpus:
-        try:
-            _GpuWorker(session, gpu_plan.gpu, journal, wait_s, reset).run(gpu_plan.steps)
-        except _Postponed as reason:
-            postponed.append(reason.found)
-    if postponed:
-        raise FleetError(_merge(postponed))
-
-
-class _Postponed(Exception):
-    """The rest of this GPU's steps must wait for a reset or reboot."""
-
-    def __init__(self, found: Finding) -> None:
-        super().__init__(found.sentence())
-        self.found = found
-
-
-def _merge(findings: list[Finding]) -> Finding:
-    """Return one finding for all GPUs that wait; a reboot, being enough for each, decides the reason."""
-    first = next((item for item in findings if item.code == "RebootRequired"), findings[0])
-    subject = ", ".join(item.subject for item in findings)
-    return Finding(first.code, first.severity, subject, first.cause, first.remedy, {"gpus": [item.details["gpu"] for item in findings]})
-
-
-class _GpuWorker:
-    """The steps of one GPU."""
-
-    def __init__(self, session: NvmlSession, gpu: Gpu, journal: StepLog, wait_s: float, reset: Callable[[str], None] | None) -> None:
-        self._session = session
-        self._gpu = gpu
-        self._journal = journal
-        self._deadline = time.monotonic() + wait_s
-        self._reset = reset
-
-    def run(self, steps: list[Step]) -> None:
-        actions: dict[str, Callable[[Step], None]] = {
-            DESTROY_COMPUTE_INSTANCE: self._destroy_compute_instance,
-            DESTROY_GPU_INSTANCE: self._destroy_gpu_instance,
-            SET_MODE: self._set_mode,
-            CREATE_GPU_INSTANCE: self._create_gpu_instance,
-            CREATE_COMPUTE_INSTANCE: self._create_compute_instance,
-        }
-        for step in steps:
-            actions[step.action](step)
-            self._journal.finish(step)
-
-    def _patiently(self, call: Callable[[], Any]) -> Any:
-        """Return what ``call`` returns, trying again while NVML says IN_USE and there is time."""
-        while True:
-            try:
-                return call()
-            except NvmlError as error:
-                if error.code != IN_USE or time.monotonic() >= self._deadline:
-                    raise
-            time.sleep(_POLL_S)
-
-    def _device(self) -> Any:
-        return self._session.device(self._gpu.uuid)
-
-    # -- destroy ---------------------------------------------------------------------------------------------------------------------------------
-
-    def _destroy_compute_instance(self, step: Step) -> None:
-        def act() -> None:
-            instance = self._planned_instance(step)
-            if instance is not None and step.compute_instance_id is not None:
-                self._session.destroy_compute_instance(self._session.compute_instance(instance, step.compute_instance_id))
-
-        self._destroy(step, act)
-
-    def _destroy_gpu_instance(self, step: Step) -> None:
-        def act() -> None:
-            instance = self._planned_instance(step)
-            if instance is not None:
-                self._session.destroy_gpu_instance(instance)
-
-        self._destroy(step, act)
-
-    def _destroy(self, step: Step, act: Callable[[], None]) -> None:
-        try:
-            self._patiently(act)
-        except NvmlError as error:
-            if error.code == NOT_FOUND:  # already gone
-                return
-            self._restore_compute_instances(step)
-            if error.code == IN_USE and not self._journal.done:
-                raise FleetError(finding("InstanceBusy", self._gpu.label, what=step.what, holders="a client that NVML does not list")) from error
-            raise FleetError(finding("InstanceDestroyFailed", self._gpu.label, what=step.what, error=str(error), done=self._journal.text)) from error
-
-    def _restore_compute_instances(self, failed: Step) -> None:
-        """Make the compute instances again that were destroyed in a GPU instance which then could not be; NVML derives their UUIDs from the place."""
-        for step in [step for step in self._journal.done if _same_instance(step, failed) and step.action == DESTROY_COMPUTE_INSTANCE]:
-            with suppress(NvmlError):
-                self._make_compute_instance(self._planned_instance(failed), step.compute_slices)
-                self._journal.withdraw(step)
-
-    def _planned_instance(self, step: Step) -> Any:
-        """Return the handle of the step's GPU instance, or None when it is gone or another one has its id now."""
-        if step.gpu_instance_id is None:
-            return None
-        try:
-            instance = self._session.gpu_instance(self._device(), step.gpu_instance_id)
-        except NvmlError as error:
-            if error.code in (NOT_FOUND, NOT_SUPPORTED, INVALID_ARGUMENT):
-                return None
-            raise
-        facts = self._session.gpu_instance_facts(instance)
-        return instance if (facts.profile_id, facts.start) == (step.profile_id, step.start) else None
-
-    # -- mode ------------------------------------------------------------------------------------------------------------------------------------
-
-    def _set_mode(self, step: Step) -> None:
-        wanted = bool(step.enable)
-        status = self._activate(wanted)
-        current_pending = self._mode_after_reopen()
-        if current_pending == (wanted, wanted):
-            return
-        mode = "enabled" if wanted else "disabled"
-        details = {"gpu": self._gpu.uuid, "activation_status": code_name(status)}
-        if self._gpu.reset_free or current_pending is None or current_pending[1] != wanted:
-            raise FleetError(finding("ModeChangeFailed", self._gpu.label, details, mode=mode, error=f"activation status {code_name(status)}"))
-        if status == NOT_SUPPORTED:
-            raise _Postponed(finding("RebootRequired", self._gpu.label, details, mode=mode, status=code_name(status)))
-        if self._reset is None:
-            raise _Postponed(finding("ResetRequired", self._gpu.label, details, mode=mode, status=code_name(status)))
-        self._session.close()
-        try:
-            self._reset(self._gpu.uuid)
-        finally:
-            self._session.open()
-        if self._mode_after_reopen() != (wanted, wanted):
-            raise _Postponed(finding("RebootRequired", self._gpu.label, details, mode=mode, status="a GPU reset did not activate it"))
-
-    def _activate(self, wanted: bool) -> int:
-        """Set the mode and return the activation status, trying again while it is IN_USE and there is time."""
-        try:
-            while True:
-                status = self._patiently(lambda: self._session.set_mig_mode(self._device(), wanted))
-                if status != IN_USE or time.monotonic() >= self._deadline:
-                    return status
-                time.sleep(_POLL_S)
-        except NvmlError as error:
-            mode = "enabled" if wanted else "disabled"
-            raise FleetError(finding("ModeChangeFailed", self._gpu.label, {"gpu": self._gpu.uuid}, mode=mode, error=str(error))) from error
-
-    def _mode_after_reopen(self) -> tuple[bool, bool] | None:
-        self._session.reopen()
-        return self._session.mig_mode(self._device())
-
-    # -- create ----------------------------------------------------------------------------------------------------------------------------------
-
-    def _create_gpu_instance(self, step: Step) -> None:
-        self._create(step, lambda: self._session.create_gpu_instance(self._device(), _known(step.profile_id), _known(step.start), _known(step.size)))
-
-    def _create_compute_instance(self, step: Step) -> None:
-        self._create(step, lambda: self._make_compute_instance(self._instance_at(step), step.compute_slices))
-
-    def _make_compute_instance(self, instance: Any, slices: int | None) -> None:
-        fitting = [profile.id for profile in self._session.compute_profiles(instance) if profile.slices == slices]
-        if not fitting:
-            raise NvmlError(NOT_SUPPORTED, f"a compute instance of {slices} slices")
-        # Two profiles can have the same slices (7_SLICE_NVL, 1_SLICE_REV1); the lower id is the plain one.
-        self._session.create_compute_instance(instance, min(fitting))
-
-    def _create(self, step: Step, act: Callable[[], Any]) -> None:
-        try:
-            self._patiently(act)
-        except NvmlError as error:
-            raise FleetError(finding("InstanceCreateFailed", self._gpu.label, what=step.what, error=str(error), done=self._journal.text)) from error
-
-    def _instance_at(self, step: Step) -> Any:
-        """Return the handle of the GPU instance of this profile at this start, found by listing: it may have been created a moment ago."""
-        device = self._device()
-        for profile in self._session.gpu_instance_profiles(device):
-            if profile.id == step.profile_id:
-                for instance, facts in self._session.gpu_instances(device, profile):
-                    if facts.start == step.start:
-                        return instance
-        raise NvmlError(NOT_FOUND, f"{step.profile} at start {step.start}")
-
-
-def _same_instance(one: Step, other: Step) -> bool:
-    return (one.gpu_uuid, one.gpu_instance_id) == (other.gpu_uuid, other.gpu_instance_id)
-
-
-def _known(value: int | None) -> int:
-    if value is None:
-        raise ValueError("a create step without placement")
-    return value

@@ -4,27 +4,29 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Callable
 
 from ..reasons import FleetError, finding
 
-_TIMEOUT_S = 120
-_TIMED_OUT = 124  # exit status of coreutils' timeout
+_TIMED_OUT = (124, 137)  # exit statuses of coreutils' timeout: after TERM, after KILL
+_KILL_AFTER_S = 5
 
 
-def reset_gpu(uuid: str, driver_root: str, run: Callable[[list[str]], tuple[int, str, str]]) -> None:
-    """Reset one GPU; the caller must hold no NVML session.
+def reset_gpus(uuids: Sequence[str], driver_root: str, run: Callable[[list[str]], tuple[int, str, str]], timeout_s: float = 120.0) -> None:
+    """Reset GPUs, together when there are several; the caller must hold no NVML session.
 
     ``run`` runs a command and returns (exit status, stdout, stderr), as AnsibleModule.run_command does.
     Raises FleetError GpuResetFailed with what nvidia-smi said.
     """
+    subject = ",".join(uuids)
     path = shutil.which("nvidia-smi") if driver_root == "/" else str(Path(driver_root) / "usr/bin/nvidia-smi")
     if path is None or not Path(path).exists():
-        raise FleetError(finding("GpuResetFailed", uuid, error=f"nvidia-smi was not found under driver root {driver_root}"))
-    status, stdout, stderr = run(["timeout", str(_TIMEOUT_S), path, "-r", "-i", uuid])
-    if status == _TIMED_OUT:
-        raise FleetError(finding("GpuResetFailed", uuid, error=f"nvidia-smi did not end within {_TIMEOUT_S} s"))
+        raise FleetError(finding("GpuResetFailed", subject, error=f"nvidia-smi was not found under driver root {driver_root}"))
+    status, stdout, stderr = run(["timeout", "-k", str(_KILL_AFTER_S), f"{timeout_s:g}", path, "-r", "-i", subject])
+    if status in _TIMED_OUT:
+        raise FleetError(finding("GpuResetFailed", subject, error=f"nvidia-smi did not end within {timeout_s:g} s"))
     if status != 0:
         said = " ".join((stdout + stderr).split()) or "no output"
-        raise FleetError(finding("GpuResetFailed", uuid, error=f"nvidia-smi -r ended with {status}: {said}"))
+        raise FleetError(finding("GpuResetFailed", subject, error=f"nvidia-smi -r ended with {status}: {said}"))

@@ -29,6 +29,7 @@ class NvmlSession(MigCalls, HealthCalls):
         self.driver_root = driver_root
         self._pynvml_path = pynvml_path
         self.library = ""
+        self._abandoned = False
 
     def __enter__(self) -> NvmlSession:
         self.library = load_library(self.driver_root)
@@ -37,9 +38,16 @@ class NvmlSession(MigCalls, HealthCalls):
         return self
 
     def __exit__(self, *_exc: object) -> None:
+        if self._abandoned:
+            return
         # What went wrong before matters more than a library that is closed already.
         with suppress(NvmlError):
             self.close()
+
+    def abandon(self) -> str | None:
+        """Give the session up while another thread may hang in it, and return the call in progress, if any. It is not closed then: that would hang as well."""
+        self._abandoned = True
+        return self.in_progress
 
     def open(self) -> None:
         """Initialise NVML in this process."""

@@ -18,7 +18,7 @@ PURE_STDLIB = {
     "__future__", "collections", "copy", "dataclasses", "decimal", "enum", "fnmatch", "fractions", "functools", "itertools", "json", "math", "operator", "re",
     "typing", "xml",
 }
-IMPURE_FILES = {"mig/converge.py", "mig/lock.py", "mig/journal.py"}
+IMPURE_FILES = {f"mig/{name}.py" for name in ("actions", "busy", "converge", "deadline", "journal", "lock", "mode", "rollback", "worker")}
 CLUSTER_CLIENTS = ("kubernetes", "ansible_collections.kubernetes")
 
 

@@ -1,0 +1,173 @@
+# Copyright: (c) 2026, gpufleet.dra contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Changing the MIG mode of one GPU.
+
+NVML gives two results, the return code and the activation status, and may still not have done it: so the mode counts as changed only when both the current and
+the pending one are read as wanted. Hopper and later change at once. Ampere notes the mode and needs a GPU reset, which NVML tries itself; where that is not
+possible the reset is ours, if allowed: of this GPU alone, or, where NVLink partners have to go along, of all of them, if that hurts nobody.
+"""
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Optional
+
+from ..nvml.codes import IN_USE, NOT_SUPPORTED, NvmlError, code_name
+from ..nvml.inventory import read_inventory
+from ..nvml.session import NvmlSession
+from ..reasons import Finding, FleetError, finding
+from .busy import Patience, find_holders
+from .catalogue import Gpu, gpu_from_facts
+from .deadline import RESET, PhaseClock
+
+Reset = Callable[[Sequence[str]], None]
+"""Resets the GPUs with these UUIDs together. Raises FleetError GpuResetFailed. No NVML session may be open."""
+
+
+class Postponed(Exception):
+    """The mode is set, but takes effect only after a reset or a reboot that could not be done now."""
+
+    def __init__(self, found: Finding) -> None:
+        super().__init__(found.sentence())
+        self.found = found
+
+
+@dataclass(frozen=True)
+class ModeTools:
+    """What mode changes of all GPUs have in common. ``reset`` is None when no GPU may be reset; ``waiting()`` gives the UUIDs that wait for a reset."""
+
+    session: NvmlSession
+    clock: PhaseClock
+    patience: Patience
+    reset: Optional[Reset]
+    waiting: Callable[[], Collection[str]]
+
+
+class ModeChange:
+    """Changes the mode of one GPU. ``partners`` are its NVLink partners, by UUID or PCI bus id."""
+
+    def __init__(self, tools: ModeTools, gpu: Gpu, partners: Sequence[str]) -> None:
+        self._tools = tools
+        self._session = tools.session
+        self._gpu = gpu
+        self._partners = partners
+
+    def change(self, wanted: bool) -> None:
+        """Set the mode and see that it is in effect. Raises Postponed, FleetError ModeChangeFailed, or NvmlError."""
+        if self._mode() == (wanted, wanted):
+            return
+        status = self._activate(wanted)
+        mode = self._mode_after_reopen()
+        if mode == (wanted, wanted):
+            return
+        if self._gpu.reset_free or mode is None or mode[1] != wanted:
+            raise self._failed(wanted, f"activation status {code_name(status)}{self._used_by(status)}", status)
+        if status == NOT_SUPPORTED:
+            raise self._postponed("RebootRequired", wanted, code_name(status), status)
+        if self._tools.reset is None:
+            raise self._postponed("ResetRequired", wanted, code_name(status) + self._used_by(status), status)
+        self._reset_gpu(self._tools.reset, wanted, status)
+        if self._mode_after_reopen() != (wanted, wanted):
+            raise self._postponed("RebootRequired", wanted, "a GPU reset did not activate it", status)
+
+    def can_go_back(self) -> bool:
+        """Return whether the mode from before the run can be had without a reset: where none is ever needed, or when only the pending mode was changed.
+
+        A mode that was on its way to change already stays on its way.
+        """
+        gpu = self._gpu
+        if gpu.mode_current != gpu.mode_pending:
+            return False
+        return bool(gpu.reset_free) or self._mode_current() == gpu.mode_current
+
+    def go_back(self) -> bool:
+        """Set the mode as it was before the run and return whether it is so. Raises NvmlError."""
+        self._session.set_mig_mode(self._device(), self._gpu.mode_pending)
+        return self._mode_after_reopen() == (self._gpu.mode_current, self._gpu.mode_pending)
+
+    def _activate(self, wanted: bool) -> int:
+        """Set the mode and return the activation status, trying again while it is IN_USE and there is time."""
+        while True:
+            status = self._tools.patience.call(lambda: self._session.set_mig_mode(self._device(), wanted))
+            if status != IN_USE or not self._tools.patience.pause():
+                return status
+
+    # -- reset -------------------------------------------------------------------------------------------------------------------------------------
+
+    def _reset_gpu(self, reset: Reset, wanted: bool, status: int) -> None:
+        try:
+            self._without_session(reset, [self._gpu.uuid])
+        except FleetError as error:
+            group = [self._gpu.uuid]
+            if self._partners:
+                partners, hindered = self._look_at_partners()
+                if hindered:
+                    why = f"it cannot be reset alone, and these NVLink partners not with it: {', '.join(hindered)}"
+                    raise self._postponed("ResetRequired", wanted, why, status) from error
+                group += partners
+            if len(group) == 1:
+                raise self._not_reset(error) from error
+            try:
+                self._without_session(reset, group)
+            except FleetError as group_error:
+                raise self._not_reset(group_error) from group_error
+
+    def _without_session(self, reset: Reset, uuids: Sequence[str]) -> None:
+        self._tools.clock.enter(RESET, self._gpu.label)
+        self._session.close()
+        try:
+            reset(uuids)
+        finally:
+            self._session.open()
+
+    def _look_at_partners(self) -> tuple[list[str], list[str]]:
+        """Return the partners' UUIDs, and the labels of those that a reset would hurt: with instances or processes, and not waiting for a reset themselves."""
+        seen = {name: gpu for gpu in map(gpu_from_facts, read_inventory(self._session)["gpus"]) for name in (gpu.uuid, gpu.pci_bus_id)}
+        uuids, hindered = [], []
+        for name in self._partners:
+            gpu = seen.get(name) or seen.get(name.lower())
+            if gpu is None:
+                hindered.append(f"{name}, which this node does not show")
+            else:
+                uuids.append(gpu.uuid)
+                if (gpu.instances or gpu.processes) and gpu.uuid not in self._tools.waiting():
+                    hindered.append(gpu.label)
+        return uuids, hindered
+
+    # -- reading and failures ----------------------------------------------------------------------------------------------------------------------
+
+    def _device(self) -> Any:
+        return self._session.device(self._gpu.uuid)
+
+    def _mode(self) -> tuple[bool, bool] | None:
+        return self._session.mig_mode(self._device())
+
+    def _mode_current(self) -> bool | None:
+        try:
+            mode = self._mode()
+        except NvmlError:
+            return None
+        return None if mode is None else mode[0]
+
+    def _mode_after_reopen(self) -> tuple[bool, bool] | None:
+        self._session.reopen()
+        return self._mode()
+
+    def _used_by(self, status: int) -> str:
+        return f", in use by {find_holders(self._session, self._gpu).text}" if status == IN_USE else ""
+
+    def _failed(self, wanted: bool, error: str, status: int) -> FleetError:
+        return FleetError(finding("ModeChangeFailed", self._gpu.label, self._details(status), mode=_on_off(wanted), error=error))
+
+    def _postponed(self, code: str, wanted: bool, why: str, status: int) -> Postponed:
+        return Postponed(finding(code, self._gpu.label, self._details(status), mode=_on_off(wanted), status=why))
+
+    def _not_reset(self, error: FleetError) -> Postponed:
+        return Postponed(replace(error.finding, subject=self._gpu.label, details={"gpu": self._gpu.uuid}))
+
+    def _details(self, status: int) -> dict[str, Any]:
+        return {"gpu": self._gpu.uuid, "activation_status": code_name(status)}
+
+
+def _on_off(enabled: bool) -> str:
+    return "enabled" if enabled else "disabled"
