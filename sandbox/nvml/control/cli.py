@@ -10,24 +10,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import calls, fault_commands, kernel_module
+from . import calls, client_commands, fault_commands, kernel_module
+from .knobs import parse, value_text
 from .library import Emulator, EmulatorError
 
 DEFAULT_DIRECTORY = "/proc/driver/nvml-emulator"
-KNOB_VALUES = {
-    "held": ("off", "on"),
-    "reset-refused": ("off", "on"),
-    "in-use-form": ("activation", "return"),
-    "log": ("changes", "all"),
-    "names": ("on", "off"),
-    "known-enums": ("all", *(str(number) for number in range(1, 18))),
-    "instance-counts": ("right", "wrong"),
-    "profiles-need-mode": ("off", "on"),
-    "bad-version": ("mismatch", "argument"),
-    "parent-query": ("argument", "unsupported"),
-    "uuid-mode": ("stable", "fresh"),
-    "nvl-compute": ("off", "on"),
-}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -105,8 +92,8 @@ def _show(emulator: Emulator, options: argparse.Namespace) -> None:
 def _show_gpu(gpu: dict[str, Any]) -> None:
     mode = "on" if gpu["mig_current"] else "off"
     pending = "" if gpu["mig_current"] == gpu["mig_pending"] else f" (pending {'on' if gpu['mig_pending'] else 'off'})"
-    knobs = ", held" * gpu["held"] + ", refuses resets" * gpu["reset_refused"]
-    knobs += "".join(f", {name}={KNOB_VALUES[name][value]}" for name, value in gpu["mig_knobs"].items() if value)
+    knobs = "".join(f", {name}={value_text(name, value)}" for name, value in {**gpu["knobs"], **gpu["mig_knobs"]}.items() if value)
+    knobs += f", {len(gpu['clients'])} clients" if gpu["clients"] else ""
     print(f"GPU {gpu['index']} {gpu['uuid']} {gpu['product']}, minor {gpu['minor']}, MIG {mode}{pending}{knobs}")
     for instance in gpu["instances"]:
         print(f"  GI {instance['gpu_instance_id']:<2} {instance['profile']:<16} memory slices {instance['start']}:{instance['size']}")
@@ -147,11 +134,12 @@ def _destroy(emulator: Emulator, options: argparse.Namespace) -> None:
 
 
 def _set(emulator: Emulator, options: argparse.Namespace) -> None:
-    knob, equals, value = options.setting.partition("=")
-    if knob not in KNOB_VALUES or not equals or value not in KNOB_VALUES[knob]:
-        known = ", ".join(f"{name}={'|'.join(values)}" for name, values in KNOB_VALUES.items())
-        raise EmulatorError(f"{options.setting} is not a setting: the known ones are {known}.")
-    emulator.set_knob(emulator.gpu_index(options.gpu), knob, KNOB_VALUES[knob].index(value))
+    knob, value = parse(options.setting)
+    emulator.set_knob(emulator.gpu_index(options.gpu), knob, value)
+
+
+def _xid(emulator: Emulator, options: argparse.Namespace) -> None:
+    emulator.xid(emulator.gpu_index(options.gpu), options.number, options.gpu_instance, options.compute_instance)
 
 
 def _save(emulator: Emulator, options: argparse.Namespace) -> None:
@@ -212,6 +200,12 @@ def _parser() -> argparse.ArgumentParser:
     setting = _gpu_command(commands, "set", _set, "set a knob of a GPU")
     setting.add_argument("setting", metavar="KNOB=VALUE")
 
+    xid = _gpu_command(commands, "xid", _xid, "post an XID event of a GPU")
+    xid.add_argument("number", type=int, metavar="N")
+    xid.add_argument("--gpu-instance", type=int, metavar="I")
+    xid.add_argument("--compute-instance", type=int, metavar="C")
+
+    client_commands.add_commands(commands)
     fault_commands.add_commands(commands)
     for name, function, description in (("save", _save, "write the machine to a file"), ("restore", _restore, "go back to a saved machine")):
         _command(commands, name, function, description).add_argument("file", type=Path, metavar="FILE")

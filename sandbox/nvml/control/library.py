@@ -10,12 +10,17 @@ import ctypes
 import json
 import os
 import sys
+from collections.abc import Iterable
 from typing import Any, Literal, NoReturn
 
 BUFFER_BYTES = 512 * 1024
 NO_PERMISSION, NOT_FOUND, INVALID_ARGUMENT = 4, 6, 2
 IN_USE, RESET_REQUIRED, INSUFFICIENT_RESOURCES = 19, 16, 23
 DRIVER_NOT_LOADED, VERSION_MISMATCH = 9, 18
+NOT_SUPPORTED, NO_DATA, RESET_TYPE_NOT_SUPPORTED = 3, 21, 30
+NO_INSTANCE = 0xFFFFFFFF
+CLIENT_KINDS = ("compute", "graphics", "mps", "unlisted")
+CLIENT_BLOCKS = ("mode", "reset", "destroy", "create")
 
 
 class EmulatorError(Exception):
@@ -105,8 +110,58 @@ class Emulator:
         self._check(code, f"destroy GPU instance {gpu_instance} of GPU {gpu}")
 
     def set_knob(self, gpu: int, knob: str, value: int) -> None:
-        """Set a knob of the GPU, or of the machine."""
-        self._check(self._library.nvmlEmulatorSetKnob(gpu, knob.encode(), value), f"set {knob}")
+        """Set a knob of the GPU, or of the machine; the numbers are those of control/knobs.py."""
+        code = self._library.nvmlEmulatorSetKnob(gpu, knob.encode(), value)
+        if code == NOT_SUPPORTED:
+            raise EmulatorError(f"GPU {gpu} is of a model that has no {knob}.")
+        if code == INVALID_ARGUMENT:
+            raise EmulatorError(f"{value} is too high for {knob}.")
+        self._check(code, f"set {knob}")
+
+    def xid(self, gpu: int, number: int, gpu_instance: int | None = None, compute_instance: int | None = None) -> None:
+        """Post an XID event, of the whole GPU or of an instance."""
+        self._check(self._library.nvmlEmulatorXid(gpu, number, _instance(gpu_instance), _instance(compute_instance)), "post an XID event")
+
+    def add_client(
+        self,
+        gpu: int,
+        *,
+        pid: int = 0,
+        follow: bool = False,
+        kind: str = "compute",
+        gpu_instance: int | None = None,
+        compute_instance: int | None = None,
+        memory_mib: int = 0,
+        blocks: Iterable[str] = CLIENT_BLOCKS,
+    ) -> int:
+        """Let a process use the GPU, a GPU instance or a compute instance of it; returns the client's id.
+
+        With ``follow`` the client ends with that process. ``kind`` is the process list that names it (CLIENT_KINDS), ``blocks`` what it
+        stands in the way of (CLIENT_BLOCKS). Raises EmulatorError for what is not there.
+        """
+        made = ctypes.c_uint()
+        mask = sum(1 << CLIENT_BLOCKS.index(name) for name in set(blocks))
+        code = self._library.nvmlEmulatorClientAdd(
+            gpu, pid, int(follow), CLIENT_KINDS.index(kind), _instance(gpu_instance), _instance(compute_instance), memory_mib, mask,
+            ctypes.byref(made),
+        )
+        refusals = {
+            NOT_FOUND: f"GPU {gpu} has no such instance",
+            NO_DATA: f"there is no process {pid}",
+            INVALID_ARGUMENT: "only an unlisted client may be without pid, and a compute instance needs its GPU instance",
+            INSUFFICIENT_RESOURCES: "there are 64 clients already",
+        }
+        if code in refusals:
+            raise EmulatorError(f"Cannot add a client: {refusals[code]}.")
+        self._check(code, "add a client")
+        return made.value
+
+    def remove_client(self, client: int | None) -> None:
+        """Remove the client with that id; None: all of them."""
+        code = self._library.nvmlEmulatorClientRemove(client or 0)
+        if code == NOT_FOUND:
+            raise EmulatorError(f"There is no client {client}.")
+        self._check(code, "remove the client")
 
     def add_fault(
         self,
@@ -193,9 +248,14 @@ class Emulator:
             VERSION_MISMATCH: f"the machine in {self.directory} was made by another version of the emulator",
             IN_USE: "the GPU is in use by another client",
             RESET_REQUIRED: "the GPU refuses resets",
+            RESET_TYPE_NOT_SUPPORTED: "the GPUs linked with it must be reset together",
             INSUFFICIENT_RESOURCES: "the instances do not fit",
         }
         raise EmulatorError(f"Cannot {what}: {reasons.get(code, f'NVML error {code}')}.")
+
+
+def _instance(number: int | None) -> int:
+    return NO_INSTANCE if number is None else number
 
 
 def _load(given: str | None) -> ctypes.CDLL:

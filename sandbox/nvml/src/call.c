@@ -7,6 +7,7 @@
 #include "access.h"
 #include "calllog.h"
 #include "capability.h"
+#include "nvml_abi_health.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -138,6 +139,8 @@ static nvmlReturn_t resolve(struct call *call)
     call->model = model_find(call->gpu->model);
     if (!call->model)
         return NVML_ERROR_UNKNOWN;
+    if (call->gpu->lost || call->gpu->not_ready)
+        return call->gpu->lost ? NVML_ERROR_GPU_IS_LOST : NVML_ERROR_NOT_READY;
     if (handle->kind == HANDLE_GPU)
         return NVML_SUCCESS;
     call->gpu_instance = &call->gpu->instances[handle->gpu_instance];
@@ -224,7 +227,10 @@ nvmlReturn_t call_change(struct call *call, const char *symbol, const struct han
 {
     *call = (struct call){.symbol = symbol, .activation = -1, .mutating = true, .change = access_may_change()};
     nvmlReturn_t rc = begin(call, handle, kinds);
-    return rc == NVML_SUCCESS && !call->change ? NVML_ERROR_NO_PERMISSION : rc;
+    if (rc == NVML_SUCCESS && !call->change)
+        return NVML_ERROR_NO_PERMISSION;
+    bool guest = call->gpu && call->gpu->virtualization == NVML_GPU_VIRTUALIZATION_MODE_VGPU;
+    return rc == NVML_SUCCESS && guest ? NVML_ERROR_NOT_SUPPORTED : rc;
 }
 
 void call_arguments(struct call *call, const char *format, ...)
@@ -241,6 +247,7 @@ nvmlReturn_t call_finish(struct call *call, nvmlReturn_t rc)
         return rc;
     if (call->change && rc == NVML_SUCCESS) {
         capability_files_add(call->gpu);
+        events_post_mig_changes(call->machine, state_valid());
         state_publish();
         capability_files_remove(call->gpu);
     }

@@ -29,7 +29,7 @@ struct call {
 
 /* Begin a call that reads. `kinds` (a mask of enum handle_kind) says which handles it takes; 0: none. */
 nvmlReturn_t call_query(struct call *call, const char *symbol, const struct handle *handle, unsigned kinds);
-/* Begin a call that changes the machine; NO_PERMISSION unless the caller may. */
+/* Begin a call that changes the machine; NO_PERMISSION unless the caller may, NOT_SUPPORTED in a vGPU guest. */
 nvmlReturn_t call_change(struct call *call, const char *symbol, const struct handle *handle, unsigned kinds);
 /* Note the arguments for the log, as JSON members: call_arguments(&call, "\"mode\": %u", mode). */
 void call_arguments(struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));

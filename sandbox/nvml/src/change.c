@@ -42,8 +42,10 @@ int change_finish(struct change *change, nvmlReturn_t rc)
     struct machine *machine = change->machine;
     for (unsigned i = 0; machine && rc == NVML_SUCCESS && i < machine->gpu_count; i++)
         capability_files_add(&machine->gpus[i]);
-    if (machine && rc == NVML_SUCCESS)
+    if (machine && rc == NVML_SUCCESS) {
+        events_post_mig_changes(machine, state_valid());
         state_publish();
+    }
     for (unsigned i = 0; machine && rc == NVML_SUCCESS && i < machine->gpu_count; i++)
         capability_files_remove(&machine->gpus[i]);
     if (machine)

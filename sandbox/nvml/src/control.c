@@ -6,7 +6,11 @@
 #include "control.h"
 #include "access.h"
 #include "change.h"
+#include "control_clients.h"
+#include "knobs.h"
 #include "mig.h"
+#include "nvlink.h"
+#include "reset.h"
 #include "uuid.h"
 
 #include <stdio.h>
@@ -64,12 +68,15 @@ int nvmlEmulatorLoadModule(void)
     nvmlReturn_t rc = change_begin(&change);
     for (unsigned i = 0; rc == NVML_SUCCESS && i < change.machine->gpu_count; i++) {
         const struct model *model = model_find(change.machine->gpus[i].model);
-        if (model)
+        if (model) {
             mig_module_load(&change.machine->gpus[i], model);
-        else
+            health_after_reset(&change.machine->gpus[i].health);
+        } else {
             rc = NVML_ERROR_UNKNOWN;
+        }
     }
     if (rc == NVML_SUCCESS) {
+        clients_after_boot(change.machine);
         change.machine->boots++;
         strcpy(change.machine->module_version, DRIVER_VERSION);
     }
@@ -80,8 +87,11 @@ int nvmlEmulatorResetGpu(unsigned gpu)
 {
     struct change change;
     nvmlReturn_t rc = change_begin_gpu(&change, gpu);
+    uint32_t alone = 1u << gpu;
     if (rc == NVML_SUCCESS)
-        rc = mig_gpu_reset(change.gpu);
+        rc = reset_refusal(change.machine, change.gpu, alone);
+    if (rc == NVML_SUCCESS)
+        reset_gpu(change.gpu);
     return change_finish(&change, rc);
 }
 
@@ -137,26 +147,47 @@ int nvmlEmulatorDestroyInstance(unsigned gpu, unsigned gpu_instance)
     return change_finish(&change, rc);
 }
 
+/* A count of memory errors that grows tells so by an event. */
+static void post_error_event(struct change *change, const char *knob)
+{
+    unsigned gpu = (unsigned)(change->gpu - change->machine->gpus);
+    if (strstr(knob, "-corrected-volatile"))
+        event_post(change->machine, (struct event){gpu, EVENT_SINGLE_BIT_ECC, 0, NVML_NO_INSTANCE, NVML_NO_INSTANCE});
+    else if (strstr(knob, "-uncorrected-volatile"))
+        event_post(change->machine, (struct event){gpu, EVENT_DOUBLE_BIT_ECC, 0, NVML_NO_INSTANCE, NVML_NO_INSTANCE});
+}
+
+static nvmlReturn_t set_knob(struct change *change, const char *knob, uint32_t value)
+{
+    uint32_t highest = LOG_ALL;
+    bool of_machine = strcmp(knob, "log") == 0;
+    uint32_t *field = of_machine ? &change->machine->log_level : knob_find(change->gpu, knob, &highest);
+    if (!field)
+        return NVML_ERROR_NOT_FOUND;
+    if (value > highest)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    if (strcmp(knob, "nvlink") == 0 && value != 0 && nvlink_count(change->model) == 0)
+        return NVML_ERROR_NOT_SUPPORTED;
+    if (value > *field)
+        post_error_event(change, knob);
+    *field = value;
+    return NVML_SUCCESS;
+}
+
 int nvmlEmulatorSetKnob(unsigned gpu, const char *knob, unsigned value)
 {
     struct change change;
     nvmlReturn_t rc = change_begin_gpu(&change, gpu);
-    uint32_t *field = NULL, highest = 1;
-    if (rc == NVML_SUCCESS && strcmp(knob, "held") == 0)
-        field = &change.gpu->held;
-    else if (rc == NVML_SUCCESS && strcmp(knob, "reset-refused") == 0)
-        field = &change.gpu->reset_refused;
-    else if (rc == NVML_SUCCESS && strcmp(knob, "in-use-form") == 0)
-        field = &change.gpu->in_use_form;
-    else if (rc == NVML_SUCCESS && strcmp(knob, "log") == 0)
-        field = &change.machine->log_level;
-    else if (rc == NVML_SUCCESS)
-        field = mig_knob(&change.gpu->knobs, knob, &highest);
-    if (rc == NVML_SUCCESS && !field)
-        rc = NVML_ERROR_NOT_FOUND;
-    if (rc == NVML_SUCCESS && value > highest)
-        rc = NVML_ERROR_INVALID_ARGUMENT;
     if (rc == NVML_SUCCESS)
-        *field = value;
+        rc = strcmp(knob, "held") == 0 ? clients_hold(change.machine, change.gpu, value != 0) : set_knob(&change, knob, value);
+    return change_finish(&change, rc);
+}
+
+int nvmlEmulatorXid(unsigned gpu, unsigned number, unsigned gpu_instance, unsigned compute_instance)
+{
+    struct change change;
+    nvmlReturn_t rc = change_begin_gpu(&change, gpu);
+    if (rc == NVML_SUCCESS)
+        event_post(change.machine, (struct event){gpu, EVENT_XID, number, gpu_instance, compute_instance});
     return change_finish(&change, rc);
 }

@@ -22,7 +22,8 @@ NVML_EXPORT int nvmlEmulatorShow(char *json, unsigned size);
 NVML_EXPORT int nvmlEmulatorCreate(const char *seed, unsigned count, const char *const *models, const unsigned *minors);
 /* The kernel module of this driver version is loaded anew: at boot, or by hand. */
 NVML_EXPORT int nvmlEmulatorLoadModule(void);
-/* Reset one GPU; IN_USE while it is held, RESET_REQUIRED where resets are refused. */
+/* Reset one GPU; IN_USE while a client blocks it, RESET_REQUIRED where resets are refused, RESET_TYPE_NOT_SUPPORTED if linked GPUs
+ * must be reset with it. */
 NVML_EXPORT int nvmlEmulatorResetGpu(unsigned gpu);
 /* Set MIG mode at once; turning it off wipes the instances. */
 NVML_EXPORT int nvmlEmulatorSetMode(unsigned gpu, unsigned mode);
@@ -31,9 +32,17 @@ NVML_EXPORT int nvmlEmulatorSetMode(unsigned gpu, unsigned mode);
 NVML_EXPORT int nvmlEmulatorRepartition(unsigned gpu, unsigned count, const char *const *profiles, const int *starts);
 /* Destroy a GPU instance with all that is in it. */
 NVML_EXPORT int nvmlEmulatorDestroyInstance(unsigned gpu, unsigned gpu_instance);
-/* Set a knob of a GPU ("held", "reset-refused", "in-use-form", those of mig_knobs.h) or of the machine ("log"). NOT_FOUND for an unknown
- * one. */
+/* Set a knob of a GPU (knobs.c, mig_knobs.c), "held" (a client without pid that blocks everything) or "log" of the machine. NOT_FOUND
+ * for an unknown one, NOT_SUPPORTED for one that the model cannot have. */
 NVML_EXPORT int nvmlEmulatorSetKnob(unsigned gpu, const char *knob, unsigned value);
+/* Post an XID event; instances NVML_NO_INSTANCE: of the whole GPU. */
+NVML_EXPORT int nvmlEmulatorXid(unsigned gpu, unsigned number, unsigned gpu_instance, unsigned compute_instance);
+/* Add a client (clients.h says what the numbers mean); its id into *id. NOT_FOUND if the instance is not there, NO_DATA if the process
+ * to follow is not, INSUFFICIENT_RESOURCES if there are too many. */
+NVML_EXPORT int nvmlEmulatorClientAdd(unsigned gpu, unsigned pid, int follow, unsigned kind, unsigned gpu_instance,
+                                      unsigned compute_instance, unsigned memory_mib, unsigned blocks, unsigned *id);
+/* Remove the client with that id; 0: all. NOT_FOUND if there is none. */
+NVML_EXPORT int nvmlEmulatorClientRemove(unsigned id);
 /* Inject a fault (faults.h says what the numbers mean); its id into *id. INSUFFICIENT_RESOURCES if there are too many,
  * INVALID_ARGUMENT for a fault that makes no sense. Calls are counted from now on. */
 NVML_EXPORT int nvmlEmulatorFaultAdd(const char *symbol, int gpu, unsigned calls, unsigned nth, unsigned times, unsigned action,

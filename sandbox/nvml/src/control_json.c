@@ -5,6 +5,8 @@
  */
 #include "call.h"
 #include "control.h"
+#include "control_clients.h"
+#include "knobs.h"
 #include "mig.h"
 #include "text.h"
 
@@ -60,8 +62,9 @@ static void add_instance(struct text *text, const struct gpu *gpu, const struct 
     text_add(text, "]}");
 }
 
-static void add_gpu(struct text *text, const struct gpu *gpu, unsigned index)
+static void add_gpu(struct text *text, struct machine *machine, unsigned index)
 {
+    struct gpu *gpu = &machine->gpus[index];
     const struct model *model = model_find(gpu->model);
     const char *separator = "";
     text_add(text, "{\"index\": %u, \"model\": \"%s\", \"product\": \"%s\", \"uuid\": \"%s\", \"serial\": \"%s\"", index, gpu->model,
@@ -69,8 +72,10 @@ static void add_gpu(struct text *text, const struct gpu *gpu, unsigned index)
     text_add(text, ", \"minor\": %u, \"pci_bus_id\": \"0000:%02x:00.0\", \"persistence_mode\": %u", gpu->minor, gpu->pci_bus,
              gpu->persistence_mode);
     text_add(text, ", \"mig_current\": %u, \"mig_pending\": %u", gpu->mig_current, gpu->mig_pending);
-    text_add(text, ", \"held\": %u, \"reset_refused\": %u, \"in_use_form\": \"%s\"", gpu->held, gpu->reset_refused,
-             gpu->in_use_form == IN_USE_BY_RETURN ? "return" : "activation");
+    text_add(text, ", \"clients\": ");
+    clients_describe(machine, gpu, text);
+    text_add(text, ", \"knobs\": ");
+    knobs_describe(gpu, text);
     text_add(text, ", \"mig_knobs\": ");
     mig_knobs_describe(&gpu->knobs, text);
     text_add(text, ", \"instances\": [");
@@ -90,13 +95,13 @@ int nvmlEmulatorShow(char *json, unsigned size)
     library_lock();
     bool was_attached = state_is_attached();
     nvmlReturn_t rc = was_attached ? NVML_SUCCESS : state_attach();
-    const struct machine *machine = rc == NVML_SUCCESS ? state_read() : NULL;
+    struct machine *machine = rc == NVML_SUCCESS ? state_read() : NULL;
     if (machine) {
         text_add(&text, "{\"module_version\": \"%s\", \"boots\": %u, \"log\": \"%s\", \"gpus\": [", machine->module_version, machine->boots,
                  machine->log_level == LOG_ALL ? "all" : "changes");
         for (unsigned i = 0; i < machine->gpu_count; i++) {
             text_add(&text, "%s", i ? ", " : "");
-            add_gpu(&text, &machine->gpus[i], i);
+            add_gpu(&text, machine, i);
         }
         text_add(&text, "]}");
         state_unlock();

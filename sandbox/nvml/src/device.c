@@ -86,8 +86,7 @@ static unsigned read_persistence(const struct call *call)
 
 static unsigned read_virtualization(const struct call *call)
 {
-    (void)call;
-    return NVML_GPU_VIRTUALIZATION_MODE_NONE;
+    return call->gpu->virtualization;
 }
 
 NVML_EXPORT nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned *minor)
@@ -157,7 +156,7 @@ NVML_EXPORT nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInf
     return call_finish(&call, rc);
 }
 
-/* Memory of the GPU or MIG device. No client allocates anything here, so only the driver's own share is used. */
+/* Memory of the GPU or MIG device: clients use some, and the driver keeps a share of the GPU's. */
 static nvmlMemory_v2_t memory_of(const struct call *call)
 {
     const unsigned long long mib = 1ull << 20;
@@ -167,7 +166,8 @@ static nvmlMemory_v2_t memory_of(const struct call *call)
     else
         memory.total = call->model->memory_mib * mib;
     memory.reserved = call->compute_instance ? 0 : RESERVED_MIB * mib;
-    memory.free = memory.total - memory.reserved;
+    memory.used = clients_memory(call->machine, call->gpu, call->compute_instance ? call->handle->gpu_instance : NVML_NO_INSTANCE) * mib;
+    memory.free = memory.total > memory.reserved + memory.used ? memory.total - memory.reserved - memory.used : 0;
     return memory;
 }
 

@@ -11,8 +11,10 @@
 #include <string.h>
 #include <strings.h>
 
-static nvmlReturn_t give_gpu(unsigned gpu, nvmlDevice_t *device)
+static nvmlReturn_t give_gpu(const struct machine *machine, unsigned gpu, nvmlDevice_t *device)
 {
+    if (machine->gpus[gpu].lost)
+        return NVML_ERROR_GPU_IS_LOST;
     *device = handle_for((struct handle){.kind = HANDLE_GPU, .gpu = gpu});
     return *device ? NVML_SUCCESS : NVML_ERROR_MEMORY;
 }
@@ -40,7 +42,7 @@ NVML_EXPORT nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevic
     if (rc == NVML_SUCCESS && (!device || visible_gpu(index) < 0))
         rc = NVML_ERROR_INVALID_ARGUMENT;
     if (rc == NVML_SUCCESS)
-        rc = give_gpu((unsigned)visible_gpu(index), device);
+        rc = give_gpu(call.machine, (unsigned)visible_gpu(index), device);
     return call_finish(&call, rc);
 }
 
@@ -57,7 +59,7 @@ static nvmlReturn_t find_by_pci_bus_id(const struct machine *machine, const char
     for (unsigned i = 0; i < visible_count(); i++) {
         unsigned gpu = (unsigned)visible_gpu(i);
         if (domain == 0 && slot == 0 && function == 0 && machine->gpus[gpu].pci_bus == bus)
-            return give_gpu(gpu, device);
+            return give_gpu(machine, gpu, device);
     }
     return NVML_ERROR_NOT_FOUND;
 }
@@ -105,7 +107,8 @@ NVML_EXPORT nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_
         rc = NVML_ERROR_NOT_FOUND;
     for (unsigned i = 0; rc == NVML_ERROR_NOT_FOUND && i < visible_count(); i++) {
         unsigned gpu = (unsigned)visible_gpu(i);
-        rc = strcasecmp(uuid, call.machine->gpus[gpu].uuid) == 0 ? give_gpu(gpu, device) : find_mig_by_uuid(call.machine, gpu, uuid, device);
+        rc = strcasecmp(uuid, call.machine->gpus[gpu].uuid) == 0 ? give_gpu(call.machine, gpu, device)
+                                                                    : find_mig_by_uuid(call.machine, gpu, uuid, device);
     }
     return call_finish(&call, rc);
 }

@@ -42,6 +42,7 @@ NVML_EXPORT const char *nvmlErrorString(nvmlReturn_t rc)
     case NVML_ERROR_INSUFFICIENT_SIZE: return "Insufficient Size";
     case NVML_ERROR_DRIVER_NOT_LOADED: return "Driver Not Loaded";
     case NVML_ERROR_TIMEOUT: return "Timeout";
+    case NVML_ERROR_GPU_IS_LOST: return "GPU is lost";
     case NVML_ERROR_RESET_REQUIRED: return "GPU requires reset";
     case NVML_ERROR_OPERATING_SYSTEM: return "The operating system has blocked the request";
     case NVML_ERROR_LIB_RM_VERSION_MISMATCH: return "Driver/library version mismatch";
@@ -49,6 +50,7 @@ NVML_EXPORT const char *nvmlErrorString(nvmlReturn_t rc)
     case NVML_ERROR_MEMORY: return "Insufficient Memory";
     case NVML_ERROR_INSUFFICIENT_RESOURCES: return "Insufficient Resources";
     case NVML_ERROR_ARGUMENT_VERSION_MISMATCH: return "Argument version mismatch";
+    case NVML_ERROR_NOT_READY: return "System is not in ready state";
     case NVML_ERROR_GPU_NOT_FOUND: return "GPU not found";
     default: return "Unknown Error";
     }

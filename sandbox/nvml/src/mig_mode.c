@@ -5,6 +5,14 @@
  */
 #include "call.h"
 #include "mig.h"
+#include "nvml_abi_health.h"
+#include "reset.h"
+
+/* A model without MIG, or a vGPU guest. */
+static bool has_no_mode(const struct call *call)
+{
+    return call->model->profile_count == 0 || call->gpu->virtualization == NVML_GPU_VIRTUALIZATION_MODE_VGPU;
+}
 
 NVML_EXPORT nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned *current, unsigned *pending)
 {
@@ -12,7 +20,7 @@ NVML_EXPORT nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned *cur
     nvmlReturn_t rc = call_query(&call, __func__, device, HANDLE_GPU);
     if (rc == NVML_SUCCESS && (!current || !pending))
         rc = NVML_ERROR_INVALID_ARGUMENT;
-    if (rc == NVML_SUCCESS && call.model->profile_count == 0)
+    if (rc == NVML_SUCCESS && has_no_mode(&call))
         rc = NVML_ERROR_NOT_SUPPORTED;
     if (rc == NVML_SUCCESS) {
         *current = call.gpu->mig_current;
@@ -21,27 +29,19 @@ NVML_EXPORT nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned *cur
     return call_finish(&call, rc);
 }
 
-static bool is_in_use(const struct gpu *gpu, unsigned mode)
+/* Why the mode cannot take effect now. */
+static nvmlReturn_t obstacle(const struct call *call, unsigned mode)
 {
-    return gpu->held || (mode == NVML_DEVICE_MIG_DISABLE && mig_has_instances(gpu));
-}
-
-/* Hopper and later: at once, or not at all. */
-static nvmlReturn_t switch_without_reset(struct gpu *gpu, unsigned mode)
-{
-    if (is_in_use(gpu, mode))
+    const struct gpu *gpu = call->gpu;
+    if (gpu->activation)
+        return (nvmlReturn_t)gpu->activation;
+    if (clients_block(call->machine, gpu, BLOCKS_MODE) || (mode == NVML_DEVICE_MIG_DISABLE && mig_has_instances(gpu)))
         return NVML_ERROR_IN_USE;
-    gpu->mig_current = gpu->mig_pending = mode;
-    return NVML_SUCCESS;
+    return call->model->resetless_mig ? NVML_SUCCESS : reset_refusal(call->machine, gpu, 1u << call->handle->gpu);
 }
 
-/* Ampere: the mode is noted in the InfoROM and NVML tries to reset the GPU. */
-static nvmlReturn_t switch_by_reset(struct gpu *gpu, unsigned mode)
-{
-    gpu->mig_pending = mode;
-    return is_in_use(gpu, mode) ? NVML_ERROR_IN_USE : mig_gpu_reset(gpu);
-}
-
+/* Hopper and later: at once, or not at all, or at the next reset where one is required. Ampere: the mode is noted in the InfoROM, and
+ * NVML tries to reset the GPU. */
 static nvmlReturn_t set_mode(const struct call *call, unsigned mode, nvmlReturn_t *activation)
 {
     struct gpu *gpu = call->gpu;
@@ -50,9 +50,17 @@ static nvmlReturn_t set_mode(const struct call *call, unsigned mode, nvmlReturn_
         gpu->mig_pending = mode;
         return NVML_SUCCESS;
     }
-    if (is_in_use(gpu, mode) && gpu->in_use_form == IN_USE_BY_RETURN)
+    nvmlReturn_t reason = obstacle(call, mode);
+    if (reason == NVML_ERROR_IN_USE && gpu->in_use_form == IN_USE_BY_RETURN)
         return NVML_ERROR_IN_USE;
-    *activation = call->model->resetless_mig ? switch_without_reset(gpu, mode) : switch_by_reset(gpu, mode);
+    /* GPUs of a group that must be reset together wait for that reset. */
+    *activation = reason == NVML_ERROR_RESET_TYPE_NOT_SUPPORTED ? NVML_ERROR_RESET_REQUIRED : reason;
+    if (!call->model->resetless_mig || reason == NVML_SUCCESS || reason == NVML_ERROR_RESET_REQUIRED)
+        gpu->mig_pending = mode;
+    if (reason == NVML_SUCCESS && !call->model->resetless_mig)
+        reset_gpu(gpu);
+    if (reason == NVML_SUCCESS)
+        gpu->mig_current = mode;
     return NVML_SUCCESS;
 }
 
@@ -64,21 +72,11 @@ NVML_EXPORT nvmlReturn_t nvmlDeviceSetMigMode(nvmlDevice_t device, unsigned mode
     call_arguments(&call, "\"mode\": %u", mode);
     if (rc == NVML_SUCCESS && (mode > NVML_DEVICE_MIG_ENABLE || !activation))
         rc = NVML_ERROR_INVALID_ARGUMENT;
-    if (rc == NVML_SUCCESS && call.model->profile_count == 0)
+    if (rc == NVML_SUCCESS && has_no_mode(&call))
         rc = NVML_ERROR_NOT_SUPPORTED;
     if (rc == NVML_SUCCESS) {
         rc = set_mode(&call, mode, activation);
         call.activation = (int)*activation;
     }
-    return call_finish(&call, rc);
-}
-
-/* Not of NVML, which has no reset call: what nvidia-smi -r asks of the kernel module. */
-NVML_EXPORT nvmlReturn_t nvmlEmulatorResetDevice(nvmlDevice_t device)
-{
-    struct call call;
-    nvmlReturn_t rc = call_change(&call, __func__, device, HANDLE_GPU);
-    if (rc == NVML_SUCCESS)
-        rc = mig_gpu_reset(call.gpu);
     return call_finish(&call, rc);
 }

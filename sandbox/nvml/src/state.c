@@ -3,17 +3,21 @@
  *
  * The state file: mapping, lock, two banks, faults.
  */
-#define _DEFAULT_SOURCE
+#define _GNU_SOURCE
 #include "state.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct state_file *file;
@@ -137,10 +141,33 @@ struct fault_table *state_faults(void)
     return &file->faults;
 }
 
+const struct machine *state_valid(void)
+{
+    return &file->banks[file->active];
+}
+
+static long futex(_Atomic uint32_t *word, int operation, uint32_t value, const struct timespec *timeout)
+{
+    return syscall(SYS_futex, word, operation, value, timeout, NULL, 0);
+}
+
+struct state_watch state_watch(void)
+{
+    return (struct state_watch){&file->changes, atomic_load(&file->changes)};
+}
+
+/* The file may have been unmapped meanwhile by another thread: then the kernel answers EFAULT at once. */
+void state_watch_wait(const struct state_watch *watch, unsigned milliseconds)
+{
+    struct timespec timeout = {.tv_sec = milliseconds / 1000, .tv_nsec = (long)(milliseconds % 1000) * 1000000};
+    futex(watch->changes, FUTEX_WAIT, watch->seen, &timeout);
+}
+
 void state_publish(void)
 {
     atomic_store_explicit(&file->active, 1 - file->active, memory_order_release);
     atomic_fetch_add(&file->changes, 1);
+    futex(&file->changes, FUTEX_WAKE, INT_MAX, NULL);
 }
 
 void state_unlock(void)

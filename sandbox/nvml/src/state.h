@@ -10,7 +10,10 @@
 #ifndef STATE_H
 #define STATE_H
 
+#include "clients.h"
+#include "events.h"
 #include "faults.h"
+#include "health.h"
 #include "mig_knobs.h"
 #include "models.h"
 #include "nvml_abi.h"
@@ -32,6 +35,7 @@ enum { LOG_CHANGES = 0, LOG_ALL = 1 };
 /* How nvmlDeviceSetMigMode tells that the GPU is in use: by the activation status, or by its return code. Real drivers are not known
  * to do only one of them. */
 enum { IN_USE_BY_ACTIVATION = 0, IN_USE_BY_RETURN = 1 };
+#define NVLINK_SWITCH 0xffffffffu
 
 struct compute_instance {
     uint32_t used;
@@ -58,9 +62,15 @@ struct gpu {
     uint32_t pci_bus;             /* domain 0, device 0, function 0 */
     uint32_t persistence_mode;
     uint32_t mig_current, mig_pending;
-    uint32_t held;                /* a client that NVML cannot list (a monitoring agent, say) holds the GPU */
+    uint32_t lost;                /* fallen off the bus: every call fails with GPU_IS_LOST */
+    uint32_t not_ready;           /* every call fails with NOT_READY */
+    uint32_t virtualization;      /* NVML_GPU_VIRTUALIZATION_MODE_*; in a vGPU guest nothing can be changed */
     uint32_t reset_refused;       /* the GPU cannot be reset from here, as in a virtual machine */
     uint32_t in_use_form;         /* IN_USE_BY_* */
+    uint32_t activation;          /* status of the next changes of MIG mode, which then do not take effect; 0: they do */
+    uint32_t nvlink_group;        /* GPUs of one group are linked with each other; 0: no NVLink, NVLINK_SWITCH: all through switches */
+    uint32_t nvlink_reset_group;  /* linked GPUs must be reset together */
+    struct health health;
     struct mig_knobs knobs;
     struct gpu_instance instances[MAX_GPU_INSTANCES];          /* by GPU instance id */
 };
@@ -71,7 +81,10 @@ struct machine {
     uint32_t next_generation;
     uint32_t log_level;           /* LOG_* */
     uint32_t boots;               /* how often the module was loaded */
+    uint32_t next_client;
     struct gpu gpus[MAX_GPUS];
+    struct client clients[MAX_CLIENTS];
+    struct events events;
 };
 
 struct state_file {
@@ -103,8 +116,17 @@ struct machine *state_read(void);
 struct machine *state_write(void);
 /* The injected faults; valid while attached. */
 struct fault_table *state_faults(void);
-/* Make the changed copy the machine. */
+/* The valid machine while a changed copy is prepared. */
+const struct machine *state_valid(void);
+/* Make the changed copy the machine, and wake who waits for a change. */
 void state_publish(void);
+/* What to sleep on until the next change; taken under a lock, waited for without. */
+struct state_watch {
+    _Atomic uint32_t *changes;
+    uint32_t seen;
+};
+struct state_watch state_watch(void);
+void state_watch_wait(const struct state_watch *watch, unsigned milliseconds);
 void state_unlock(void);
 
 /* Write a new state file with that machine, in one step. 0, or an errno value. */
