@@ -76,6 +76,9 @@ NVML_EXPORT nvmlReturn_t nvmlComputeInstanceDestroy(nvmlComputeInstance_t handle
     nvmlReturn_t rc = call_change(&call, __func__, handle, HANDLE_COMPUTE_INSTANCE);
     if (call.compute_instance)
         call_arguments(&call, "\"gpu_instance\": %u, \"compute_instance\": %u", call.handle->gpu_instance, call.handle->compute_instance);
+    if (rc == NVML_SUCCESS
+        && clients_block_compute_instance(call.machine, call.gpu, call.handle->gpu_instance, call.handle->compute_instance))
+        rc = NVML_ERROR_IN_USE;
     if (rc == NVML_SUCCESS)
         call.compute_instance->used = 0;
     return call_finish(&call, mig_destroy_code(&call, rc));

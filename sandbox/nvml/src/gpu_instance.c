@@ -29,7 +29,7 @@ static nvmlReturn_t create(struct call *call, unsigned profile_id, const unsigne
     if (!profile)
         return NVML_ERROR_INVALID_ARGUMENT;
     /* The switch into MIG takes place with the first instance and needs an idle GPU. */
-    if (call->gpu->held && !mig_has_instances(call->gpu))
+    if (clients_block(call->machine, call->gpu, BLOCKS_CREATE) && !mig_has_instances(call->gpu))
         return NVML_ERROR_IN_USE;
     int chosen = start ? (int)*start : mig_driver_choice(call->gpu, call->model, profile);
     if (chosen < 0 || !mig_fits(call->gpu, call->model, profile, (unsigned)chosen))
@@ -76,7 +76,8 @@ NVML_EXPORT nvmlReturn_t nvmlGpuInstanceDestroy(nvmlGpuInstance_t handle)
     nvmlReturn_t rc = call_change(&call, __func__, handle, HANDLE_GPU_INSTANCE);
     if (call.gpu_instance)
         call_arguments(&call, "\"gpu_instance\": %u", call.handle->gpu_instance);
-    if (rc == NVML_SUCCESS && (call.gpu->held || mig_has_compute_instances(call.gpu_instance)))
+    if (rc == NVML_SUCCESS && (mig_has_compute_instances(call.gpu_instance)
+                               || clients_block_gpu_instance(call.machine, call.gpu, call.handle->gpu_instance)))
         rc = NVML_ERROR_IN_USE;
     if (rc == NVML_SUCCESS)
         call.gpu_instance->used = 0;

@@ -179,13 +179,8 @@ void mig_module_load(struct gpu *gpu, const struct model *model)
 }
 
 /* Instances are lost; a pending mode becomes the current one. The module stays loaded, and with it the mode of later GPUs. */
-nvmlReturn_t mig_gpu_reset(struct gpu *gpu)
+void mig_gpu_reset(struct gpu *gpu)
 {
-    if (gpu->held)
-        return NVML_ERROR_IN_USE;
-    if (gpu->reset_refused)
-        return NVML_ERROR_RESET_REQUIRED;
     mig_clear_instances(gpu);
     gpu->mig_current = gpu->mig_pending;
-    return NVML_SUCCESS;
 }

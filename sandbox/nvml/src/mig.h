@@ -33,8 +33,8 @@ void mig_clear_instances(struct gpu *gpu);
 
 /* What a load of the kernel module does to a GPU. */
 void mig_module_load(struct gpu *gpu, const struct model *model);
-/* Reset a GPU: IN_USE while a client holds it, RESET_REQUIRED where resets are refused. */
-nvmlReturn_t mig_gpu_reset(struct gpu *gpu);
+/* What a reset does to it. */
+void mig_gpu_reset(struct gpu *gpu);
 
 /* Whether the GPU's driver knows the profile. */
 bool mig_is_known(const struct gpu *gpu, const struct gi_profile *profile);
