@@ -3,7 +3,8 @@
 """Compute instances inside one GPU instance: which sizes it offers, and how they lie in its compute slices.
 
 NVML tells the compute instance profiles only of a GPU instance that exists, so the planner goes by the rule of NVIDIA's go-nvlib and by the counts that boards
-print (``nvidia-smi mig -lcip``): a part of c slices begins at a multiple of c. Whoever creates them asks the live GPU instance first.
+print (``nvidia-smi mig -lcip``), and for places by NVIDIA's open kernel module (kmigmgrXlateSpanStartToCTSId): a part begins at a multiple of its span, the
+next power of two, and keeps all of the span. So two 3c lie at 0 and 4 in a 7g.
 """
 from __future__ import annotations
 
@@ -36,14 +37,18 @@ def describe_sizes(slices: int) -> str:
     return ", ".join(f"{size}c x{slices // size}" for size in offered_sizes(slices))
 
 
+def _span(size: int) -> int:
+    return 1 << (size - 1).bit_length()
+
+
 @lru_cache(maxsize=4096)
 def arrange(slices: int, wanted: tuple[int, ...], taken: tuple[Place, ...] = ()) -> Optional[tuple[Place, ...]]:
     """Return places for compute instances of the sizes ``wanted`` (largest first) beside those ``taken``, or None when they do not fit."""
     if not wanted:
         return ()
-    size = wanted[0]
-    for start in range(0, slices - size + 1, size):
-        if all(start + size <= other or other + other_size <= start for other_size, other in taken):
+    size, span = wanted[0], _span(wanted[0])
+    for start in range(0, slices - size + 1, span):
+        if all(start + span <= other or other + _span(other_size) <= start for other_size, other in taken):
             rest = arrange(slices, wanted[1:], (*taken, (size, start)))
             if rest is not None:
                 return ((size, start), *rest)

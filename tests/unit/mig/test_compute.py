@@ -26,9 +26,13 @@ def test_sizes_and_counts_are_those_that_boards_print(slices: int, printed: str)
     assert describe_sizes(slices) == printed
 
 
+# Compute slices that a part keeps, and at whose multiples it begins: the open kernel module's spans.
+SPANS = {1: 1, 2: 2, 3: 4, 4: 4, 7: 8}
+
+
 def divisions(slices: int) -> list[frozenset[tuple[int, int]]]:
     """Return every way to lie in a GPU instance, by trying every set of (slices, start)."""
-    spots = [(size, start) for size in offered_sizes(slices) for start in range(0, slices - size + 1, size)]
+    spots = [(size, start) for size in offered_sizes(slices) for start in range(0, slices - size + 1, SPANS[size])]
     found = []
     for count in range(len(spots) + 1):
         fitting = [frozenset(chosen) for chosen in combinations(spots, count) if disjoint(chosen)]
@@ -39,7 +43,7 @@ def divisions(slices: int) -> list[frozenset[tuple[int, int]]]:
 
 
 def disjoint(chosen: Any) -> bool:
-    taken = [slot for size, start in chosen for slot in range(start, start + size)]
+    taken = [slot for size, start in chosen for slot in range(start, start + SPANS[size])]
     return len(taken) == len(set(taken))
 
 
@@ -55,6 +59,13 @@ def test_every_division_becomes_every_other_with_the_fewest_lost(slices: int) ->
         assert Counter(size for size, _start in [*left, *change.new]) == Counter(content)
         fewest = min(len(now - one) for one in everything if Counter(size for size, _start in one) == Counter(content))
         assert len(change.gone) == fewest, (now, content)
+
+
+@pytest.mark.parametrize(("sizes", "places"), [
+    ((3, 3), ((3, 0), (3, 4))), ((4, 3), ((4, 0), (3, 4))), ((3, 2, 1), ((3, 0), (2, 4), (1, 6))), ((3, 2, 2), ((3, 4), (2, 0), (2, 2))), ((3, 3, 1), None),
+])
+def test_a_part_keeps_its_whole_span(sizes: tuple[int, ...], places: Any) -> None:
+    assert arrange(7, sizes) == places
 
 
 def test_a_busy_compute_instance_stays_where_another_can_go() -> None:
