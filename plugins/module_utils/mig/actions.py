@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Callable, Optional
 
 from ..nvml.calls import optional
-from ..nvml.codes import FUNCTION_NOT_FOUND, NOT_FOUND, NOT_SUPPORTED, NvmlError
+from ..nvml.codes import FUNCTION_NOT_FOUND, NOT_FOUND, NOT_SUPPORTED, UNINITIALIZED, NvmlError
 from ..nvml.session import NvmlSession
 from .catalogue import Gpu
 from .steps import CREATE_COMPUTE_INSTANCE, CREATE_GPU_INSTANCE, DESTROY_COMPUTE_INSTANCE, DESTROY_GPU_INSTANCE, SET_MODE, Step
@@ -55,6 +55,15 @@ class InstanceActions:
         """Return whether the mode that a step sets is set, be it in effect or not."""
         mode = self._session.mig_mode(self.device())
         return mode is not None and mode[1] == step.enable
+
+    def see_to_session(self) -> None:
+        """Open the session again when a failed call has left it closed. Raises FleetError when NVML cannot be opened."""
+        try:
+            self._session.driver_version()
+        except NvmlError as error:
+            if error.code != UNINITIALIZED:
+                raise
+            self._session.open()
 
     def device(self) -> Any:
         """Return the GPU's handle of this moment."""

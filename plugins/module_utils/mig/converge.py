@@ -167,7 +167,10 @@ class _Run:
     # -- the change --------------------------------------------------------------------------------------------------------------------------------
 
     def _carry_out(self, plan: Plan, facts: dict[str, Any]) -> None:
-        tools = ModeTools(self._session, self.clock, self._patience, self._policy.reset, lambda: [worker.gpu.uuid for worker in workers if worker.waits])
+        def mode_states() -> dict[str, str]:
+            return {worker.gpu.uuid: worker.mode_state for worker in workers if worker.mode_state is not None}
+
+        tools = ModeTools(self._session, self.clock, self._patience, self._policy.reset, mode_states)
         partners = {row["uuid"]: row.get("nvlink_peers") or [] for row in facts["gpus"]}
         workers = [
             GpuWorker(tools, gpu_plan.gpu, partners[gpu_plan.gpu.uuid], self._journal, self._journal.entries_of(gpu_plan.gpu.uuid))

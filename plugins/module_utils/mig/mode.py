@@ -8,7 +8,7 @@ possible the reset is ours, if allowed: of this GPU alone, or, where NVLink part
 """
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Optional
 
@@ -19,6 +19,7 @@ from ..reasons import Finding, FleetError, finding
 from .busy import Patience, find_holders
 from .catalogue import Gpu, gpu_from_facts
 from .deadline import RESET, PhaseClock
+from .journal import PLANNED, WAITING
 
 Reset = Callable[[Sequence[str]], None]
 """Resets the GPUs with these UUIDs together. Raises FleetError GpuResetFailed. No NVML session may be open."""
@@ -34,13 +35,16 @@ class Postponed(Exception):
 
 @dataclass(frozen=True)
 class ModeTools:
-    """What mode changes of all GPUs have in common. ``reset`` is None when no GPU may be reset; ``waiting()`` gives the UUIDs that wait for a reset."""
+    """What mode changes of all GPUs have in common. ``reset`` is None when no GPU may be reset.
+
+    ``states()`` gives, for each GPU (UUID) whose mode is to change, how far that step is: a state of the journal.
+    """
 
     session: NvmlSession
     clock: PhaseClock
     patience: Patience
     reset: Optional[Reset]
-    waiting: Callable[[], Collection[str]]
+    states: Callable[[], dict[str, str]]
 
 
 class ModeChange:
@@ -102,7 +106,7 @@ class ModeChange:
             if self._partners:
                 partners, hindered = self._look_at_partners()
                 if hindered:
-                    why = f"it cannot be reset alone, and these NVLink partners not with it: {', '.join(hindered)}"
+                    why = f"it is not reset alone, and with it these NVLink partners cannot be: {', '.join(hindered)}"
                     raise self._postponed("ResetRequired", wanted, why, status) from error
                 group += partners
             if len(group) == 1:
@@ -121,7 +125,11 @@ class ModeChange:
             self._session.open()
 
     def _look_at_partners(self) -> tuple[list[str], list[str]]:
-        """Return the partners' UUIDs, and the labels of those that a reset would hurt: with instances or processes, and not waiting for a reset themselves."""
+        """Return the partners' UUIDs, and the labels of those that cannot be reset now: with instances or processes, or with a mode still to be set.
+
+        Partners that wait for a reset themselves are no hindrance. One reset has to serve all of them, for afterwards they get their instances.
+        """
+        states = self._tools.states()
         seen = {name: gpu for gpu in map(gpu_from_facts, read_inventory(self._session)["gpus"]) for name in (gpu.uuid, gpu.pci_bus_id)}
         uuids, hindered = [], []
         for name in self._partners:
@@ -130,7 +138,8 @@ class ModeChange:
                 hindered.append(f"{name}, which this node does not show")
             else:
                 uuids.append(gpu.uuid)
-                if (gpu.instances or gpu.processes) and gpu.uuid not in self._tools.waiting():
+                state = states.get(gpu.uuid)
+                if state == PLANNED or (state != WAITING and (gpu.instances or gpu.processes)):
                     hindered.append(gpu.label)
         return uuids, hindered
 

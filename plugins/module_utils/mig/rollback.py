@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..nvml.codes import NvmlError
+from ..reasons import FleetError
 from .actions import InstanceActions, inverse
 from .deadline import ROLLBACK, PhaseClock
 from .journal import DOING, DONE, FAILED, UNDOING, UNDONE, WAITING, Entry, Journal
@@ -22,8 +23,9 @@ def settle(entry: Entry, actions: InstanceActions, journal: Journal, error: str)
     What cannot be read stays noted as in progress.
     """
     try:
+        actions.see_to_session()
         outcome = _outcome(entry.step, actions)
-    except NvmlError:
+    except (NvmlError, FleetError):
         return False
     journal.mark(entry, outcome, error)
     return outcome == DONE

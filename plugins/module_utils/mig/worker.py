@@ -48,9 +48,9 @@ class GpuWorker:
         return self.steps_done == len(self._entries)
 
     @property
-    def waits(self) -> bool:
-        """Return whether the GPU waits for a reset."""
-        return any(entry.state == WAITING for entry in self._entries)
+    def mode_state(self) -> Optional[str]:
+        """Return how far the change of the GPU's mode is, None when it is not to change."""
+        return next((entry.state for entry in self._entries if entry.step.action == SET_MODE), None)
 
     @property
     def half_done(self) -> bool:
