@@ -54,7 +54,7 @@ def machine(nvml_machine: Callable[..., Machine]) -> Machine:
     made = nvml_machine("h100-80gb-hbm3:2", options=("--minors", "1,0"))
     made.ctl("boot")
     made.ctl("repartition", "0", "3g.40gb,3g.40gb")
-    made.ctl("repartition", "1", "1g.10gb,1g.10gb")
+    made.ctl("repartition", "1", "1g.10gb@4,1g.10gb@5")
     return made
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from sandbox.nvml.control.library import Emulator
 from tests.emulator.conftest import PRELUDE, Machine
 
 MODEL = "h100-80gb-hbm3"
@@ -60,18 +61,19 @@ def test_a_caller_is_killed(machine: Machine, when: str, layout: list[tuple[str,
     assert machine.python("result = code_of(nvml.nvmlDeviceGetUUID, device())") == 0  # the dead process holds no lock
 
 
-@pytest.mark.parametrize(("when", "meanwhile"), [("before", []), ("after", [("3g.40gb", 4)])])
-def test_a_call_is_slow_and_others_are_not(machine: Machine, when: str, meanwhile: list[tuple[str, int]]) -> None:
-    add(machine, "--symbol", "nvmlDeviceCreateGpuInstanceWithPlacement", "--delay", "3", "--when", when)
-    begin = time.monotonic()
-    slow = subprocess.Popen([sys.executable, "-c", PRELUDE + "nvml.nvmlInit()\n" + CREATE + "\nprint(result)"], env=machine.env,
-                            stdout=subprocess.PIPE, text=True)
-    while faults(machine) == [(0, 0)]:
-        time.sleep(0.02)
-    assert machine.layout() == meanwhile
-    assert time.monotonic() - begin < 3
-    assert slow.communicate(timeout=60)[0] == "0\n"
-    assert time.monotonic() - begin >= 3
+@pytest.mark.parametrize(("when", "meanwhile"), [("before", 0), ("after", 1)])
+def test_a_call_is_slow_and_others_are_not(machine: Machine, monkeypatch: pytest.MonkeyPatch, when: str, meanwhile: int) -> None:
+    monkeypatch.setenv("NVML_EMULATOR_DIR", "restored at the end of the test")
+    emulator = Emulator(str(machine.directory), str(machine.folder / "libnvidia-ml.so.1"))
+    seconds = 2.0
+    emulator.add_fault("nvmlDeviceCreateGpuInstanceWithPlacement", delay=seconds, when="after" if when == "after" else "before")
+    code = f"{PRELUDE}nvml.nvmlInit()\nimport time\nbegin = time.monotonic()\n{CREATE}\nprint(result, time.monotonic() - begin)"
+    slow = subprocess.Popen([sys.executable, "-c", code], env=machine.env, stdout=subprocess.PIPE, text=True)
+    while emulator.faults()[0]["seen"] == 0:
+        time.sleep(0.005)
+    assert len(emulator.show()["gpus"][0]["instances"]) == meanwhile, "read without waiting for the slow call"
+    result, took = slow.communicate(timeout=60)[0].split()
+    assert result == "0" and float(took) >= seconds
     assert machine.layout() == [("3g.40gb", 4)]
 
 
@@ -106,7 +108,6 @@ def test_counting_is_exact_with_several_processes(machine: Machine) -> None:
         (("--symbol", "*", "--gpu", "1"), [0, 0, 0, 15, 0]),
         (("--symbol", "nvmlDeviceGetHandleByIndex"), [0, 15, 0, 0, 0]),
         (("--symbol", "nvmlDeviceGetHandleByIndex_v2"), [0, 15, 0, 0, 0]),
-        (("--symbol", "nvmlDeviceGetHandle"), [0, 0, 0, 0, 0]),
     ],
 )
 def test_which_calls_match(nvml_machine: Callable[..., Machine], filters: tuple[str, ...], expected: list[int]) -> None:
@@ -143,6 +144,15 @@ def test_a_delay_and_an_error_may_meet(machine: Machine) -> None:
     assert seconds >= 0.3
 
 
+def test_a_reset_by_nvidia_smi_may_fail_too(machine: Machine) -> None:
+    machine.ctl("repartition", "0", "3g.40gb@4")
+    add(machine, "--symbol", "nvmlEmulatorResetDevice", "--code", "UNKNOWN")
+    refused = machine.run([str(machine.folder / "nvidia-smi"), "-r"])
+    assert (refused.returncode, refused.stdout.splitlines()[1]) == (255, "  GPU 00000000:19:00.0: Unknown Error")
+    assert machine.layout() == [("3g.40gb", 4)]
+    assert machine.run([str(machine.folder / "nvidia-smi"), "-r"]).returncode == 0
+
+
 def test_faults_outlast_a_reboot(machine: Machine) -> None:
     add(machine, "--symbol", "nvmlDeviceSetMigMode", "--code", "UNKNOWN")
     machine.ctl("boot")
@@ -155,7 +165,8 @@ def test_faults_outlast_a_reboot(machine: Machine) -> None:
         (("--symbol", "*", "--code", "SUCCESS"), "SUCCESS is not an NVML error code"),
         (("--symbol", "*", "--code", "0"), "0 is not an NVML error code"),
         (("--symbol", "*", "--kill", "--nth", "0"), "counted from 1"),
-        (("--symbol", 'a"b', "--kill"), "the symbol is the name of a function"),
+        (("--symbol", "nvmlDeviceGetHandle", "--kill"), "The emulator has no function nvmlDeviceGetHandle."),
+        (("--symbol", 'a"b', "--kill"), "The emulator has no function"),
         (("--symbol", "*", "--kill", "--gpu", "4"), "There is no GPU 4"),
         (("--symbol", "*", "--delay", "-1"), "from 0 to 4294967295"),
     ],

@@ -18,7 +18,16 @@ nvml.nvmlInit()
 for index in range(nvml.nvmlDeviceGetCount()):
     gpu = device(index)
     nvml.nvmlDeviceGetName(gpu), nvml.nvmlDeviceGetSerial(gpu), nvml.nvmlDeviceGetPciInfo(gpu), nvml.nvmlDeviceGetMemoryInfo(gpu)
-    nvml.nvmlDeviceGetFieldValues(gpu, [184, 199, 230])
+    nvml.nvmlDeviceGetFieldValues(gpu, [3, 4, 5, 6, 142, 143, 144, 145, 184, 199, 230, 9999])
+    for version in (2, 3):
+        fabric = getattr(nvml, f"c_nvmlGpuFabricInfo_v{version}_t")()
+        code_of(nvml.nvmlDeviceGetGpuFabricInfoV, gpu, ctypes.byref(fabric))
+    nvml.nvmlDeviceGetEccMode(gpu), nvml.nvmlDeviceGetRemappedRows(gpu), nvml.nvmlDeviceGetRowRemapperHistogram(gpu), nvml.nvmlDeviceGetRepairStatus(gpu)
+    nvml.nvmlDeviceGetSramEccErrorStatus(gpu, ctypes.byref(nvml.c_nvmlEccSramErrorStatus_v1_t()))
+    for link in range(19):
+        code_of(nvml.nvmlDeviceGetNvLinkState, gpu, link), code_of(nvml.nvmlDeviceGetNvLinkRemotePciInfo, gpu, link)
+    for call in (nvml.nvmlDeviceGetComputeRunningProcesses, nvml.nvmlDeviceGetGraphicsRunningProcesses, nvml.nvmlDeviceGetMPSComputeRunningProcesses):
+        assert len(call(gpu)) == (index == 0)
     nvml.nvmlDeviceSetMigMode(gpu, 1)
     for enum in range(18):
         try:
@@ -48,6 +57,9 @@ for index in range(nvml.nvmlDeviceGetCount()):
             nvml.nvmlGpuInstanceDestroy(instance)
             assert code_of(nvml.nvmlGpuInstanceGetInfo, instance) == 6
     events = nvml.nvmlEventSetCreate()
+    nvml.nvmlDeviceRegisterEvents(gpu, nvml.nvmlDeviceGetSupportedEventTypes(gpu), events)
+    code_of(nvml.nvmlDeviceSetMigMode, gpu, 0)
+    code_of(nvml.nvmlEventSetWait, events, 1)
     assert code_of(nvml.nvmlEventSetWait, events, 1) == 10
     nvml.nvmlEventSetFree(events)
 nvml.nvmlShutdown()
@@ -63,6 +75,13 @@ def sanitized_folder() -> Path:
 def test_no_memory_error(nvml_machine: Callable[..., Machine], sanitized_folder: Path) -> None:
     machine = nvml_machine("h100-80gb-hbm3", "a100-80gb-pcie", "rtx-pro-6000-server")
     machine.ctl("boot")
+    for kind in ("compute", "graphics", "mps"):
+        machine.ctl("client", "add", "0", "--pid", "10", "--kind", kind, "--blocks", "nothing")
+    for gpu in ("0", "1"):
+        machine.ctl("set", gpu, "nvlink=1")
+    machine.ctl("set", "0", "fabric-state=completed")
+    machine.ctl("fault", "add", "--symbol", "nvmlDeviceGetUUID", "--nth", "3", "--delay", "0.01")
+    machine.ctl("fault", "add", "--symbol", "nvmlDeviceGetSerial", "--nth", "9", "--code", "UNKNOWN")
     runtime = [
         subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
         for name in ("libasan.so", "libubsan.so")

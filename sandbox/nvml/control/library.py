@@ -19,6 +19,8 @@ IN_USE, RESET_REQUIRED, INSUFFICIENT_RESOURCES = 19, 16, 23
 DRIVER_NOT_LOADED, VERSION_MISMATCH = 9, 18
 NOT_SUPPORTED, NO_DATA, RESET_TYPE_NOT_SUPPORTED = 3, 21, 30
 NO_INSTANCE = 0xFFFFFFFF
+#: What nvidia-smi -r asks of the kernel module, by the names in the call log.
+RESET_CALLS = ("nvmlEmulatorResetQuery", "nvmlEmulatorResetDevice")
 CLIENT_KINDS = ("compute", "graphics", "mps", "unlisted")
 CLIENT_BLOCKS = ("mode", "reset", "destroy", "create")
 
@@ -186,6 +188,8 @@ class Emulator:
             raise EmulatorError("A fault either returns a code, or kills, or delays.")
         action = 1 if code is not None else 2 if kill else 3
         value = code if code is not None else round((delay or 0) * 1000)
+        if not self._has_function(symbol):
+            raise EmulatorError(f"The emulator has no function {symbol}.")
         numbers = (nth, times, value)
         if any(not 0 <= number < 2**32 for number in numbers):
             raise EmulatorError("The numbers of a fault are from 0 to 4294967295.")
@@ -195,7 +199,7 @@ class Emulator:
             ("before", "after").index(when), ctypes.byref(made),
         )
         if result == INVALID_ARGUMENT:
-            raise EmulatorError("That is no fault: the call is counted from 1, the code is not 0, the symbol is the name of a function.")
+            raise EmulatorError("That is no fault: calls are counted from 1, and code 0 is none.")
         if result == INSUFFICIENT_RESOURCES:
             raise EmulatorError("There are 16 faults already; clear them first.")
         self._check(result, "inject a fault")
@@ -232,6 +236,10 @@ class Emulator:
     def compute_instance_minor(self, gpu_minor: int, gpu_instance: int, compute_instance: int) -> int:
         """Minor of the capability device of a compute instance."""
         return int(self._library.nvmlEmulatorComputeInstanceMinor(gpu_minor, gpu_instance, compute_instance))
+
+    def _has_function(self, symbol: str) -> bool:
+        """Whether calls of that name may come: an exported function with or without its version, any, or a step of a reset."""
+        return symbol == "*" or symbol in RESET_CALLS or any(hasattr(self._library, symbol + version) for version in ("", "_v2", "_v3"))
 
     def _profiles(self, gpu: int) -> list[str]:
         key = self.show()["gpus"][gpu]["model"]
