@@ -7,13 +7,16 @@ have the id it had when the plan was made: ids are NVML's to reuse.
 """
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Callable, Optional
 
 from ..nvml.calls import optional
 from ..nvml.codes import FUNCTION_NOT_FOUND, NOT_FOUND, NOT_SUPPORTED, UNINITIALIZED, NvmlError
 from ..nvml.session import NvmlSession
+from ..reasons import FleetError
 from .catalogue import Gpu
+from .deadline import PhaseClock
 from .steps import CREATE_COMPUTE_INSTANCE, CREATE_GPU_INSTANCE, DESTROY_COMPUTE_INSTANCE, DESTROY_GPU_INSTANCE, SET_MODE, Step
 
 _INVERSE = {DESTROY_COMPUTE_INSTANCE: CREATE_COMPUTE_INSTANCE, DESTROY_GPU_INSTANCE: CREATE_GPU_INSTANCE}
@@ -25,10 +28,14 @@ def inverse(step: Step) -> Step:
 
 
 class InstanceActions:
-    """Destroys and creates the instances of one GPU. Methods raise NvmlError; one that is to be destroyed and is not there is NOT_FOUND."""
+    """Destroys and creates the instances of one GPU. Methods raise NvmlError; one that is to be destroyed and is not there is NOT_FOUND.
 
-    def __init__(self, session: NvmlSession, gpu: Gpu) -> None:
+    The clock is asked right before the call that changes something: the lookup before it may have taken too long. It raises Overrun.
+    """
+
+    def __init__(self, session: NvmlSession, clock: PhaseClock, gpu: Gpu) -> None:
         self._session = session
+        self._clock = clock
         self._gpu = gpu
 
     def perform(self, step: Step) -> None:
@@ -57,13 +64,13 @@ class InstanceActions:
         return mode is not None and mode[1] == step.enable
 
     def see_to_session(self) -> None:
-        """Open the session again when a failed call has left it closed. Raises FleetError when NVML cannot be opened."""
+        """Open the session again when a failed call has left it closed; a session that does not open stays closed."""
         try:
             self._session.driver_version()
         except NvmlError as error:
-            if error.code != UNINITIALIZED:
-                raise
-            self._session.open()
+            if error.code == UNINITIALIZED:
+                with suppress(FleetError):
+                    self._session.open()
 
     def device(self) -> Any:
         """Return the GPU's handle of this moment."""
@@ -75,13 +82,18 @@ class InstanceActions:
         compute = self._find_compute(self._existing(step), step)
         if compute is None:
             raise NvmlError(NOT_FOUND, step.what)
+        self._clock.check()
         self._session.destroy_compute_instance(compute)
 
     def _destroy_gpu_instance(self, step: Step) -> None:
-        self._session.destroy_gpu_instance(self._existing(step))
+        instance = self._existing(step)
+        self._clock.check()
+        self._session.destroy_gpu_instance(instance)
 
     def _create_gpu_instance(self, step: Step) -> None:
-        self._session.create_gpu_instance(self.device(), _known(step.profile_id), _known(step.start), _known(step.size))
+        device = self.device()
+        self._clock.check()
+        self._session.create_gpu_instance(device, _known(step.profile_id), _known(step.start), _known(step.size))
 
     def _create_compute_instance(self, step: Step) -> None:
         instance = self._existing(step)
@@ -89,6 +101,7 @@ class InstanceActions:
         if not fitting:
             raise NvmlError(NOT_SUPPORTED, f"a compute instance of {step.compute_slices} slices")
         profile_id = min(fitting)  # two can have the same slices (7_SLICE_NVL, 1_SLICE_REV1); the lower id is the plain one
+        self._clock.check()
         try:
             self._session.create_compute_instance(instance, profile_id, step.compute_start, step.compute_slices)
         except NvmlError as error:

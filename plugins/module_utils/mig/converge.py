@@ -197,8 +197,7 @@ class _Run:
         found = error.finding if isinstance(error, FleetError) else finding("NvmlCallFailed", _NODE, call=error.call, error=error.name)
         before = self._result["before"]
         try:
-            self.clock.enter(READ, _NODE)
-            self._result.update(_as_read(survey(self._session)))
+            self._result.update(_as_read(self._survey()))
             text, states = left_behind(before, plan.layout_after(), self._result["after"])
             changed = self._result["after"] != before
         except NvmlError as unreadable:
@@ -217,6 +216,15 @@ class _Run:
         self._put_device_nodes_right(self._result["nvml"])
         raise FleetError(failed) from error
 
+    def _survey(self) -> dict[str, Any]:
+        """Return the facts of the GPUs that answer, by a second try where one did not. Raises NvmlError."""
+        self.clock.enter(READ, _NODE)
+        with suppress(NvmlError):
+            facts = survey(self._session)
+            if not facts["unreadable_gpus"]:
+                return facts
+        return survey(self._session)
+
     def _put_device_nodes_right(self, before: dict[str, Any]) -> None:
         changes = put_device_nodes_right(before, self._result["nvml"], self._session.driver_root)
         self._result["device_nodes"] = changes.as_dict()
@@ -227,8 +235,8 @@ class _Run:
 def converge(workers: Sequence[GpuWorker]) -> None:
     """Let each GPU's worker do its steps; those that had to be postponed again whenever the others have come further.
 
-    A GPU that fails is put back where that destroys nothing, and those not begun stay as they are. Raises FleetError: what a worker raises, or, when all others
-    are done, ResetRequired, GpuResetFailed or RebootRequired for the GPUs that wait.
+    After a failure those not begun stay as they are. Raises FleetError: what a worker raises, or, when all others are done, ResetRequired, GpuResetFailed or
+    RebootRequired for the GPUs that wait.
     """
     tried: dict[str, int] = {}
     while True:
@@ -237,13 +245,7 @@ def converge(workers: Sequence[GpuWorker]) -> None:
         if not ready:
             break
         for worker in ready:
-            try:
-                worker.run()
-            except FleetError:
-                # That the way back fails, too, must not hide what failed first.
-                with suppress(FleetError):
-                    worker.roll_back()
-                raise
+            worker.run()
             tried[worker.gpu.uuid] = sum(worker.steps_done for worker in workers)
     waiting = [worker.postponed for worker in workers if worker.postponed is not None]
     if waiting:

@@ -98,10 +98,15 @@ class Journal:
         with self._guard:
             if not self._open:
                 return
+            noted = entry.state, entry.error
             entry.state, entry.error = state, error
+            try:
+                self._write()
+            except FleetError:
+                entry.state, entry.error = noted
+                raise
             if state in (DONE, UNDONE):
                 self.executed.append(entry.step.text if state == DONE else f"undo: {entry.step.text}")
-            self._write()
 
     def finish(self, status: str, error: Optional[str] = None) -> None:
         """Note on disk how the run ended; does nothing for one that has not begun or has ended."""

@@ -57,7 +57,7 @@ class ModeChange:
         self._partners = partners
 
     def change(self, wanted: bool) -> None:
-        """Set the mode and see that it is in effect. Raises Postponed, FleetError ModeChangeFailed, or NvmlError."""
+        """Set the mode and see that it is in effect. Raises Postponed, NvmlError (also by the activation status), or FleetError if NVML cannot be opened."""
         if self._mode() == (wanted, wanted):
             return
         status = self._activate(wanted)
@@ -65,7 +65,7 @@ class ModeChange:
         if mode == (wanted, wanted):
             return
         if self._gpu.reset_free or mode is None or mode[1] != wanted:
-            raise self._failed(wanted, f"activation status {code_name(status)}{self._used_by(status)}", status)
+            raise NvmlError(status, "nvmlDeviceSetMigMode (activation status)")
         if status == NOT_SUPPORTED:
             raise self._postponed("RebootRequired", wanted, code_name(status), status)
         if self._tools.reset is None:
@@ -86,43 +86,45 @@ class ModeChange:
 
     def go_back(self) -> bool:
         """Set the mode as it was before the run and return whether it is so. Raises NvmlError."""
-        self._session.set_mig_mode(self._device(), self._gpu.mode_pending)
+        self._set(self._gpu.mode_pending)
         return self._mode_after_reopen() == (self._gpu.mode_current, self._gpu.mode_pending)
 
     def _activate(self, wanted: bool) -> int:
         """Set the mode and return the activation status, trying again while it is IN_USE and there is time."""
         while True:
-            status = self._tools.patience.call(lambda: self._session.set_mig_mode(self._device(), wanted))
+            status = self._tools.patience.call(lambda: self._set(wanted))
             if status != IN_USE or not self._tools.patience.pause():
                 return status
+
+    def _set(self, enable: bool) -> int:
+        device = self._device()
+        self._tools.clock.check()  # the lookup may have taken too long
+        return self._session.set_mig_mode(device, enable)
 
     # -- reset -------------------------------------------------------------------------------------------------------------------------------------
 
     def _reset_gpu(self, reset: Reset, wanted: bool, status: int) -> None:
-        try:
-            self._without_session(reset, [self._gpu.uuid])
-        except FleetError as error:
-            group = [self._gpu.uuid]
-            if self._partners:
-                partners, hindered = self._look_at_partners()
-                if hindered:
-                    why = f"it is not reset alone, and with it these NVLink partners cannot be: {', '.join(hindered)}"
-                    raise self._postponed("ResetRequired", wanted, why, status) from error
-                group += partners
-            if len(group) == 1:
-                raise self._not_reset(error) from error
-            try:
-                self._without_session(reset, group)
-            except FleetError as group_error:
-                raise self._not_reset(group_error) from group_error
+        failed = self._without_session(reset, [self._gpu.uuid])
+        if failed is not None and self._partners:
+            partners, hindered = self._look_at_partners()
+            if hindered:
+                why = f"it is not reset alone, and with it these NVLink partners cannot be: {', '.join(hindered)}"
+                raise self._postponed("ResetRequired", wanted, why, status)
+            failed = self._without_session(reset, [self._gpu.uuid, *partners])
+        if failed is not None:
+            raise Postponed(replace(failed, subject=self._gpu.label, details={"gpu": self._gpu.uuid}))
 
-    def _without_session(self, reset: Reset, uuids: Sequence[str]) -> None:
+    def _without_session(self, reset: Reset, uuids: Sequence[str]) -> Finding | None:
+        """Reset GPUs while no session is open; return why that failed, or None."""
         self._tools.clock.enter(RESET, self._gpu.label)
         self._session.close()
         try:
             reset(uuids)
+        except FleetError as error:
+            return error.finding
         finally:
             self._session.open()
+        return None
 
     def _look_at_partners(self) -> tuple[list[str], list[str]]:
         """Return the partners' UUIDs, and the labels of those that cannot be reset now: with instances or processes, or with a mode still to be set.
@@ -165,18 +167,6 @@ class ModeChange:
     def _used_by(self, status: int) -> str:
         return f", in use by {find_holders(self._session, self._gpu).text}" if status == IN_USE else ""
 
-    def _failed(self, wanted: bool, error: str, status: int) -> FleetError:
-        return FleetError(finding("ModeChangeFailed", self._gpu.label, self._details(status), mode=_on_off(wanted), error=error))
-
     def _postponed(self, code: str, wanted: bool, why: str, status: int) -> Postponed:
-        return Postponed(finding(code, self._gpu.label, self._details(status), mode=_on_off(wanted), status=why))
-
-    def _not_reset(self, error: FleetError) -> Postponed:
-        return Postponed(replace(error.finding, subject=self._gpu.label, details={"gpu": self._gpu.uuid}))
-
-    def _details(self, status: int) -> dict[str, Any]:
-        return {"gpu": self._gpu.uuid, "activation_status": code_name(status)}
-
-
-def _on_off(enabled: bool) -> str:
-    return "enabled" if enabled else "disabled"
+        details = {"gpu": self._gpu.uuid, "activation_status": code_name(status)}
+        return Postponed(finding(code, self._gpu.label, details, mode="enabled" if wanted else "disabled", status=why))

@@ -9,26 +9,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..nvml.codes import NvmlError
-from ..reasons import FleetError
 from .actions import InstanceActions, inverse
 from .deadline import ROLLBACK, PhaseClock
 from .journal import DOING, DONE, FAILED, UNDOING, UNDONE, WAITING, Entry, Journal
 from .mode import ModeChange
 from .steps import CREATE_COMPUTE_INSTANCE, CREATE_GPU_INSTANCE, DESTROY_GPU_INSTANCE, SET_MODE, Step
 
+# To know what a failure has left, and to make again what was destroyed, is worth more than one try.
+_ATTEMPTS = 2
+
 
 def settle(entry: Entry, actions: InstanceActions, journal: Journal, error: str) -> bool:
     """Note what became of a step that ended with ``error``, by reading: it may have taken effect all the same. Returns whether it has.
 
-    What cannot be read stays noted as in progress.
+    What cannot be read, not even by a second try, stays noted as in progress.
     """
-    try:
-        actions.see_to_session()
-        outcome = _outcome(entry.step, actions)
-    except (NvmlError, FleetError):
-        return False
-    journal.mark(entry, outcome, error)
-    return outcome == DONE
+    for _attempt in range(_ATTEMPTS):
+        try:
+            outcome = _outcome(entry.step, actions)
+        except NvmlError:
+            actions.see_to_session()
+            continue
+        journal.mark(entry, outcome, error)
+        return outcome == DONE
+    return False
 
 
 def _outcome(step: Step, actions: InstanceActions) -> str:
@@ -68,21 +72,23 @@ def _put_mode_back(entry: Entry, mode: ModeChange, journal: Journal, clock: Phas
 
 def _make_again(entry: Entry, actions: InstanceActions, journal: Journal, clock: PhaseClock) -> bool:
     step, error = inverse(entry.step), ""
-    clock.check(f"undo: {entry.step.text}")
-    journal.mark(entry, UNDOING)
-    try:
-        actions.perform(step)
-    except NvmlError as refused:
-        error = str(refused)
+    for _attempt in range(_ATTEMPTS):
+        clock.check(f"undo: {entry.step.text}")
+        journal.mark(entry, UNDOING, error)
         try:
-            made = actions.is_effective(step)
-        except NvmlError:
-            return False
-        if not made:
-            journal.mark(entry, DONE, error)
-            return False
-    journal.mark(entry, UNDONE, error)
-    return True
+            actions.perform(step)
+        except NvmlError as refused:
+            error = str(refused)
+            try:
+                made = actions.is_effective(step)
+            except NvmlError:
+                continue
+            if not made:
+                journal.mark(entry, DONE, error)
+                continue
+        journal.mark(entry, UNDONE, error)
+        return True
+    return False
 
 
 def _by_instance(destroyed: Sequence[Entry]) -> list[Entry]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Optional
 
 from ..nvml.codes import IN_USE, NOT_FOUND, NOT_SUPPORTED, NvmlError
@@ -34,7 +35,7 @@ class GpuWorker:
         self._tools = tools
         self._journal = journal
         self._entries = entries
-        self._actions = InstanceActions(tools.session, gpu)
+        self._actions = InstanceActions(tools.session, tools.clock, gpu)
         self._mode = ModeChange(tools, gpu, partners)
 
     @property
@@ -65,8 +66,8 @@ class GpuWorker:
     def run(self) -> None:
         """Do the steps that are not done yet; one that waits for a reset is tried again.
 
-        When the mode has to wait, ``postponed`` says for what and the rest stays planned. Raises FleetError InstanceBusy, InstanceDestroyFailed,
-        ModeChangeFailed or InstanceCreateFailed; StateDirUnusable; or Overrun.
+        When the mode has to wait, ``postponed`` says for what and the rest stays planned. After a failure the GPU has been put back as it was, if that destroys
+        nothing. Raises FleetError InstanceBusy, InstanceDestroyFailed, ModeChangeFailed, InstanceCreateFailed or StateDirUnusable; or Overrun.
         """
         self.postponed = None
         phase = None
@@ -79,13 +80,19 @@ class GpuWorker:
             try:
                 self._do(entry)
             except Postponed as reason:
-                self.postponed = reason.found
-                self._journal.mark(entry, WAITING, reason.found.cause)
-                return
+                # A reset that is said to have failed may have taken effect all the same.
+                if not settle(entry, self._actions, self._journal, reason.found.cause):
+                    self.postponed = reason.found
+                    return
+            except (NvmlError, FleetError) as error:
+                self._roll_back()
+                # Who holds a GPU is looked for only now: what was destroyed should not have to wait for that.
+                raise (FleetError(self._failure(entry.step, error)) if isinstance(error, NvmlError) else error) from error
 
-    def roll_back(self) -> bool:
-        """Take back what was done to this GPU where that destroys nothing; return whether it is as it was before. Raises StateDirUnusable or Overrun."""
-        return take_back(self._entries, self._actions, self._mode, self._journal, self._tools.clock, self.gpu.label)
+    def _roll_back(self) -> None:
+        """Take back what was done to this GPU where that destroys nothing. That this fails, too, must not hide what failed first. Raises Overrun."""
+        with suppress(FleetError):
+            take_back(self._entries, self._actions, self._mode, self._journal, self._tools.clock, self.gpu.label)
 
     def _do(self, entry: Entry) -> None:
         step = entry.step
@@ -99,7 +106,7 @@ class GpuWorker:
         except NvmlError as error:
             effective = settle(entry, self._actions, self._journal, str(error))
             if not (effective and error.code in _GONE and step.action in _DESTROYS):
-                raise FleetError(self._failure(step, error)) from error
+                raise
         except FleetError as error:
             settle(entry, self._actions, self._journal, error.finding.cause)
             raise
@@ -107,14 +114,15 @@ class GpuWorker:
             self._journal.mark(entry, DONE)
 
     def _failure(self, step: Step, error: NvmlError) -> Finding:
+        details = {"gpu": self.gpu.uuid, "error": error.name}
         if step.action == SET_MODE:
             mode = "enabled" if step.enable else "disabled"
-            return finding("ModeChangeFailed", self.gpu.label, {"gpu": self.gpu.uuid}, mode=mode, error=self._why(step, error))
+            return finding("ModeChangeFailed", self.gpu.label, details, mode=mode, error=self._why(step, error))
         if error.code == IN_USE and step.action in _DESTROYS:
             held = find_holders(self._tools.session, self.gpu, step.gpu_instance_id)
-            return finding("InstanceBusy", self.gpu.label, {"holders": held.details}, what=step.what, holders=held.text)
+            return finding("InstanceBusy", self.gpu.label, {**details, "holders": held.details}, what=step.what, holders=held.text)
         code = "InstanceDestroyFailed" if step.action in _DESTROYS else "InstanceCreateFailed"
-        return finding(code, self.gpu.label, {"gpu": self.gpu.uuid}, what=step.what, error=self._why(step, error))
+        return finding(code, self.gpu.label, details, what=step.what, error=self._why(step, error))
 
     def _why(self, step: Step, error: NvmlError) -> str:
         """Return the error, with who holds the GPU when that is what NVML says."""
