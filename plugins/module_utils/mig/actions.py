@@ -97,17 +97,22 @@ class InstanceActions:
 
     def _create_compute_instance(self, step: Step) -> None:
         instance = self._existing(step)
-        fitting = [profile.id for profile in self._session.compute_profiles(instance) if profile.slices == step.compute_slices]
+        offered = self._session.compute_profiles(instance)
+        fitting = [profile for profile in offered if profile.slices == step.compute_slices]
         if not fitting:
             raise NvmlError(NOT_SUPPORTED, f"a compute instance of {step.compute_slices} slices")
-        profile_id = min(fitting)  # two can have the same slices (7_SLICE_NVL, 1_SLICE_REV1); the lower id is the plain one
+        whole = all(profile.slices <= fitting[0].slices for profile in offered)
+        # Two can have the same slices. Over a whole GPU instance the one with more multiprocessors is meant (1_SLICE_REV1 in a 1g with double memory), as
+        # nvidia-smi -C has it; in a part of one the plain one, which has the lower id.
+        profile = min(fitting, key=lambda item: (-item.multiprocessors if whole else 0, item.id))
+        place = next((place for place in self._session.compute_placements(instance, profile.id) if place[0] == step.compute_start), None)
         self._clock.check()
         try:
-            self._session.create_compute_instance(instance, profile_id, step.compute_start, step.compute_slices)
+            self._session.create_compute_instance(instance, profile.id, *(place or ()))
         except NvmlError as error:
             if error.code != FUNCTION_NOT_FOUND:
                 raise
-            self._session.create_compute_instance(instance, profile_id)  # an older driver, which chooses the place
+            self._session.create_compute_instance(instance, profile.id)  # an older driver, which chooses the place
 
     # -- lookup ------------------------------------------------------------------------------------------------------------------------------------
 

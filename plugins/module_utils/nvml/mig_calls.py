@@ -65,6 +65,7 @@ class ComputeProfile:
 
     id: int
     slices: int
+    multiprocessors: int
 
 
 class MigCalls(GpuCalls):
@@ -159,7 +160,7 @@ class MigCalls(GpuCalls):
 
     def _compute_profile(self, instance: Any, version: int, enum: int) -> ComputeProfile:
         info = self._call("nvmlGpuInstanceGetComputeInstanceProfileInfo", instance, enum, 0, version)
-        return ComputeProfile(info.id, info.sliceCount)
+        return ComputeProfile(info.id, info.sliceCount, info.multiprocessorCount)
 
     def compute_placements(self, instance: Any, profile_id: int) -> list[tuple[int, int]]:
         """Return the (start, size) pairs, in compute slices of the GPU instance, where compute instances of a profile may lie."""

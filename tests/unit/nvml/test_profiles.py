@@ -85,10 +85,10 @@ def test_compute_profiles_are_asked_in_the_second_structure_when_the_first_is_un
             raise FakeError(2)
         if enum not in (0, 7):
             raise FakeError(3)
-        return SimpleNamespace(id=enum, sliceCount=1)
+        return SimpleNamespace(id=enum, sliceCount=1, multiprocessorCount=26 if enum else 16)
 
     found = session_over(nvmlGpuInstanceGetComputeInstanceProfileInfo=info).compute_profiles(None)
-    assert [(item.id, item.slices) for item in found] == [(0, 1), (7, 1)]
+    assert [(item.id, item.slices, item.multiprocessors) for item in found] == [(0, 1, 16), (7, 1, 26)]
 
 
 def test_a_lost_gpu_is_an_error_and_not_an_empty_list() -> None:
