@@ -260,7 +260,7 @@ blockers:
 device_names:
   description:
     - The devices that NVIDIA's DRA driver publishes for all GPUs of the node with this layout.
-    - After a failure, with the layout as it was left.
+    - After a failure, with the layout as it was left; V(null) when the GPUs could not be read any more.
   returned: always, when the GPUs could be read
   type: list
   elements: str
@@ -271,8 +271,8 @@ before:
   type: list
   elements: dict
 after:
-  description: The layout afterwards, in the same form. In check mode, as it would be.
-  returned: success
+  description: The layout afterwards, in the same form. In check mode, as it would be. V(null) when the GPUs could not be read any more.
+  returned: always, when the GPUs could be read
   type: list
   elements: dict
 reset_required:
@@ -284,8 +284,8 @@ reboot_required:
   returned: always
   type: bool
 nvml:
-  description: The facts read last, as RV(gpufleet.dra.nvml_info#module:nvml).
-  returned: success
+  description: The facts read last, as RV(gpufleet.dra.nvml_info#module:nvml). V(null) when the GPUs could not be read any more.
+  returned: always, when the GPUs could be read
   type: dict
 """
 

@@ -137,6 +137,8 @@ class _Run:
         failed = finding("PhaseTimeout", overrun.subject, details, phase=overrun.phase, limit=f"{overrun.limit_s:g}", act=overrun.act,
                          call=f" (NVML call {call})" if call else "", left=left)
         self._result.update(changed=self._journal.touched, executed=list(self._journal.executed))
+        if self._journal.touched:
+            self._forget()
         with suppress(FleetError):
             self._journal.finish(RUN_FAILED, failed.sentence())
         return FleetError(failed)
@@ -159,9 +161,9 @@ class _Run:
 
     def _read_healthy(self) -> tuple[dict[str, Any], Plan]:
         facts, plan = self._read()
+        self._result.update({**_description(facts, plan), **_as_read(facts), "changed": False})
         if not self._policy.ignore_health:
             refuse_unhealthy(facts, plan)
-        self._result.update({**_description(facts, plan), **_as_read(facts), "changed": False})
         return facts, plan
 
     # -- the change --------------------------------------------------------------------------------------------------------------------------------
@@ -180,7 +182,7 @@ class _Run:
             converge(workers)
             self._read_back()
         except (FleetError, NvmlError) as error:
-            self._fail(plan, workers, error)
+            self._fail(plan, workers, facts, error)
         self._result.update(changed=True, executed=list(self._journal.executed))
         self._journal.finish(FINISHED)
 
@@ -192,7 +194,7 @@ class _Run:
             details = {"remaining": [step.as_dict() for step in remaining.steps]}
             raise FleetError(finding("ReadBackMismatch", remaining.steps[0].gpu_label, details, differences=differences))
 
-    def _fail(self, plan: Plan, workers: Sequence[GpuWorker], error: FleetError | NvmlError) -> NoReturn:
+    def _fail(self, plan: Plan, workers: Sequence[GpuWorker], facts: dict[str, Any], error: FleetError | NvmlError) -> NoReturn:
         """Say how the GPUs are left, in the result, in the journal and in the error."""
         found = error.finding if isinstance(error, FleetError) else finding("NvmlCallFailed", _NODE, call=error.call, error=error.name)
         before = self._result["before"]
@@ -203,6 +205,7 @@ class _Run:
         except NvmlError as unreadable:
             text, states = f"The GPUs cannot be read any more ({unreadable})", {}
             changed = self._journal.touched
+            self._forget()
         if not states or UNKNOWN in states.values():
             text += f"; by the journal: {self._journal.text()}"
         self._result.update(
@@ -213,8 +216,13 @@ class _Run:
         half_done = any(worker.half_done for worker in workers) or all(worker.finished for worker in workers)
         with suppress(FleetError):
             self._journal.finish(RUN_FAILED if half_done else ROLLED_BACK, failed.sentence())
-        self._put_device_nodes_right(self._result["nvml"])
+        if self._result["nvml"] is not None:
+            self._put_device_nodes_right(facts)
         raise FleetError(failed) from error
+
+    def _forget(self) -> None:
+        """Take out of the result what was read before and may be true no longer."""
+        self._result.update(nvml=None, after=None, device_names=None)
 
     def _survey(self) -> dict[str, Any]:
         """Return the facts of the GPUs that answer, by a second try where one did not. Raises NvmlError."""

@@ -124,8 +124,10 @@ class Journal:
 
     def text(self) -> str:
         """Return how far the steps came, as text for messages."""
-        parts = [f"{title}: {'; '.join(found)}" for title, states in (("done", (DONE,)), ("begun", (DOING, UNDOING)), ("waiting for a reset", (WAITING,)))
-                 for found in [[entry.step.text for entry in self.entries if entry.state in states]] if found]
+        titles = {DONE: "done", DOING: "begun", UNDOING: "begun to undo", WAITING: "waiting for a reset", FAILED: "failed"}
+        told = {title: [entry for entry in self.entries if entry.state == state] for state, title in titles.items()}
+        parts = [f"{title}: " + "; ".join(entry.step.text + (f" ({entry.error})" if entry.error else "") for entry in found)
+                 for title, found in told.items() if found]
         return ", ".join(parts) or "nothing done"
 
     def _write(self) -> None:
