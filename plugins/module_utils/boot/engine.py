@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, gpufleet.dra contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What touches the GPUs at boot: waits for the driver, then lets the MIG engine make the layout, under the same lock and journal as the module mig_layout."""
+from __future__ import annotations
+
+import platform
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any
+
+from ..mig.converge import Policy, apply_layout, look
+from ..nvml.codes import NvmlError
+from ..nvml.reset import reset_gpus
+from ..nvml.session import NvmlSession
+from ..reasons import FleetError, finding
+from .settings import BootSettings
+
+_HOST_DRIVER = "/"
+_POLL_S = 1.0
+# What of the engine's result goes into the state file.
+_TOLD = ("changed", "executed", "device_names", "warnings")
+
+
+def make_layout(settings: BootSettings, state_dir: str) -> dict[str, Any]:
+    """Make the layout of ``settings``. Returns plain data for the state file; after a failure with reason, object, sentence and remedy. Raises nothing of ours.
+
+    ``changed``, ``executed`` and ``device_names`` (None when the GPUs could not be read) are what is true in either case.
+    """
+    result: dict[str, Any] = {"changed": False, "executed": [], "device_names": None, "warnings": []}
+    failure: dict[str, Any] = {}
+    try:
+        with _driver(settings) as session:
+            apply_layout(session, settings.layout, _policy(settings, state_dir), result)
+    except FleetError as error:
+        failure = failure_fields(error)
+    except NvmlError as error:
+        failure = failure_fields(_call_failed(error))
+    return {**{name: result[name] for name in _TOLD}, **failure}
+
+
+def differences(settings: BootSettings, state_dir: str) -> list[str]:
+    """Return what a boot would have to do now, as text; nothing is waited for or changed. Raises FleetError."""
+    try:
+        with NvmlSession(_HOST_DRIVER) as session:
+            seen = look(session, settings.layout, _policy(settings, state_dir))
+    except NvmlError as error:
+        raise _call_failed(error) from error
+    return [step["text"] for step in seen["plan"]] + [f"put device node {node} right" for node in seen["device_nodes"]["made"]]
+
+
+def failure_fields(error: FleetError) -> dict[str, Any]:
+    """Return what the state file says about a failure."""
+    found = error.finding
+    return {"reason": found.code, "object": found.subject, "sentence": found.sentence(), "remedy": found.remedy}
+
+
+@contextmanager
+def _driver(settings: BootSettings) -> Iterator[NvmlSession]:
+    """Yield a session once the driver lists every GPU that the layout names.
+
+    The unit may start before the driver has been loaded, or has found all of its GPUs. When the time is over, the engine gets what there is, and names the
+    GPUs that are missing. Raises FleetError NvmlDriverNotLoaded.
+    """
+    deadline = time.monotonic() + settings.wait_s
+    while True:
+        last = time.monotonic() >= deadline
+        try:
+            with NvmlSession(_HOST_DRIVER) as session:
+                if last or _present(session) >= settings.gpu_uuids:
+                    yield session
+                    return
+        except FleetError as error:
+            if last or error.finding.code != "NvmlDriverNotLoaded":
+                raise
+        time.sleep(_POLL_S)
+
+
+def _present(session: NvmlSession) -> set[str]:
+    """Return the UUIDs of the GPUs that answer."""
+    found = set()
+    for index in range(session.device_count()):
+        with suppress(NvmlError):
+            found.add(session.uuid(session.device_at(index)))
+    return found
+
+
+def _policy(settings: BootSettings, state_dir: str) -> Policy:
+    reset = partial(reset_gpus, driver_root=_HOST_DRIVER, run=_run) if settings.allow_reset else None
+    return Policy(unlisted="keep", wait_s=settings.wait_s, reset=reset, state_dir=state_dir)
+
+
+def _run(command: list[str]) -> tuple[int, str, str]:
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def _call_failed(error: NvmlError) -> FleetError:
+    return FleetError(finding("NvmlCallFailed", platform.node(), call=error.call, error=error.name))
