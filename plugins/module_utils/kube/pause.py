@@ -99,10 +99,17 @@ class NodePause:
                 raise
         else:
             self._wait_for_claims()
+        if self._plugin_is_off():
+            return
         self._set_labels(paused.paused_labels(tuple(record.OPERANDS)))
         self._wait_gone(f"app in ({','.join(record.OPERANDS.values())})", "the validator and monitoring pods to go")
         self._set_labels(paused.paused_labels((record.PLUGIN_LABEL,)))
         self._wait_plugin_gone()
+
+    def _plugin_is_off(self) -> bool:
+        """Whether the last step of a pause is done: by an earlier run, or by the boot service, which takes off the plugin alone. Pods with claims that are left
+        then cannot go before the plugin is back."""
+        return record.labels_of(self._node).get(record.PLUGIN_LABEL) == record.PAUSED and not self.plugin_pods()
 
     def resume(self) -> None:
         """Put the node back as it was recorded, with a new, ready plugin pod that has published. A node that is not paused is left as it is.

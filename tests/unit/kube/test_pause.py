@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from ansible_collections.gpufleet.dra.plugins.module_utils.boot.node_pause import pause_patch
 from ansible_collections.gpufleet.dra.plugins.module_utils.kube import pause_record as record
 from ansible_collections.gpufleet.dra.plugins.module_utils.kube.client import NODES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from ansible_collections.gpufleet.dra.plugins.module_utils.kube.pause import NodePause, PauseOptions
@@ -395,6 +396,19 @@ def test_plugin_that_the_pause_did_not_see_go_is_waited_for_before_it_may_come_b
     cluster.settle()
     manage(cluster).resume()
     assert cluster.pods[plugin]["metadata"]["uid"] != old
+
+
+def test_what_the_boot_service_kept_off_is_paused_already_and_comes_back(cluster: FakeCluster) -> None:
+    before = cluster.state()
+    patch = pause_patch(cluster.node)
+    cluster.patch(NODES, NODE, {"metadata": patch})
+    # Their claims cannot be unprepared without the plugin.
+    cluster.stuck = {APPS[VALIDATOR], APPS[EXPORTER]}
+    cluster.log.clear()
+    manage(cluster).pause()
+    assert cluster.log == [], "nothing is left to take off, and waiting for these pods would be in vain"
+    manage(cluster).resume()
+    assert cluster.state() == before and APPS[PLUGIN] in cluster.pods
 
 
 def test_stale_pause_labels_without_a_record(cluster: FakeCluster) -> None:
