@@ -12,6 +12,7 @@ from typing import Any
 
 ERROR = "error"
 WARNING = "warning"
+_LONGEST_PART = 3000  # characters; lists of all GPUs of a node have to fit in
 
 
 @dataclass(frozen=True)
@@ -78,14 +79,21 @@ def _rows(*rows: Reason) -> dict[str, Reason]:
 def finding(code: str, subject: str, details: dict[str, Any] | None = None, **fields: Any) -> Finding:
     """Make the Finding for a registered ``code``. Raises KeyError for an unknown code or a template field that was not given."""
     reason = REASONS[code]
+    texts = {name: _in_line(value) if isinstance(value, str) else value for name, value in fields.items()}
     return Finding(
         code=reason.code,
         severity=reason.severity,
-        subject=subject,
-        cause=reason.cause.format(**fields),
-        remedy=reason.remedy.format(**fields),
+        subject=_in_line(subject),
+        cause=reason.cause.format(**texts),
+        remedy=reason.remedy.format(**texts),
         details=dict(details or {}),
     )
+
+
+def _in_line(text: str) -> str:
+    """Return a part of a sentence without line ends and what else does not print, and not without end: it may hold what a user or a tool wrote."""
+    line = "".join(char if char.isprintable() else "?" for char in " ".join(text[: 2 * _LONGEST_PART].split()))
+    return line if len(line) <= _LONGEST_PART else line[: _LONGEST_PART - 3] + "..."
 
 
 REASONS = _rows(

@@ -11,6 +11,7 @@ from typing import Any, Optional
 
 from ..reasons import FleetError, finding
 from .profile_names import computed_name, normalise, parse_profile
+from .shown import clipped
 
 
 @dataclass(frozen=True)
@@ -117,15 +118,15 @@ class Gpu:
         offered = ", ".join(profile.name for profile in self.profiles) or "none"
         raise FleetError(
             finding("UnknownProfile", subject, {"profile": text, "offered": [p.name for p in self.profiles], "gpu": self.uuid},
-                    profile=text, gpu=self.label, offered=offered)
+                    profile=clipped(text), gpu=self.label, offered=offered)
         )
 
     def _hits(self, text: str) -> list[Profile]:
         exact = [p for p in self.profiles if p.name == text] or [p for p in self.profiles if p.dra_name == text]
         if exact:
             return exact[:1]
-        if text.isdigit():
-            return [p for p in self.profiles if p.id == int(text)]
+        if text.isascii() and text.isdigit():
+            return [p for p in self.profiles if str(p.id) == text]
         wanted = parse_profile(text)
         if wanted is None or wanted.compute_slices is not None:
             return []  # a compute instance is no GPU instance profile (resolve.py takes such names apart)

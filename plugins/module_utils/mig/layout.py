@@ -11,7 +11,7 @@ from ..reasons import Finding, FleetError, finding
 from .catalogue import Gpu
 from .match import Match, parse_match
 from .profile_names import normalise, split_compute
-from .shown import shown
+from .shown import clipped, listed, shown
 
 ENABLED, DISABLED, UNMANAGED = "enabled", "disabled", "unmanaged"
 MODES = (ENABLED, DISABLED, UNMANAGED)
@@ -85,11 +85,11 @@ class Layout:
         for rule in self.rules:
             deciding = [winner for gpu, winner in winners if rule.applies_to(gpu)]
             if deciding and rule not in deciding:
-                found.append(finding("LayoutEntryUnused", rule.where, winners=", ".join(dict.fromkeys(winner.where for winner in deciding))))
+                found.append(finding("LayoutEntryUnused", rule.where, winners=listed(dict.fromkeys(winner.where for winner in deciding))))
         for gpu, winner in winners:
             losers = [rule.where for rule in self.rules if rule is not winner and rule.applies_to(gpu) and self._competes(rule, winner)]
             if losers:
-                found.append(finding("LayoutEntriesOverlap", gpu.label, winner=winner.where, losers=", ".join(losers)))
+                found.append(finding("LayoutEntriesOverlap", gpu.label, winner=winner.where, losers=listed(losers)))
         return found
 
     def _competes(self, loser: Rule, winner: Rule) -> bool:
@@ -104,10 +104,10 @@ class Layout:
         for rule in self.rules:
             missing = rule.match.missing(gpus)
             if missing:
-                raise FleetError(finding("LayoutMatchesNothing", rule.where, {"missing": missing}, match=", ".join(missing), gpus=present))
+                raise FleetError(finding("LayoutMatchesNothing", rule.where, {"missing": missing}, match=listed(missing), gpus=present))
         if self.rules and not any(rule.match.matches(gpu) for rule in self.rules for gpu in gpus):
-            wheres = ", ".join(rule.where for rule in self.rules)
-            raise FleetError(finding("LayoutMatchesNothing", wheres, match="; ".join(str(rule.match) for rule in self.rules), gpus=present))
+            matches = listed((str(rule.match) for rule in self.rules), "; ")
+            raise FleetError(finding("LayoutMatchesNothing", listed(rule.where for rule in self.rules), match=matches, gpus=present))
 
 
 def parse_layouts(raw: Any) -> Layout:
@@ -123,7 +123,7 @@ def _rule(entry: Any, where: str) -> Rule:
         raise FleetError(finding("InvalidLayout", where, problem="it is not a mapping", allowed=allowed))
     unknown = sorted(shown(key) for key in entry if key not in _RULE_KEYS)
     if unknown:
-        raise FleetError(finding("InvalidLayout", where, problem=f"unknown key {', '.join(unknown)}", allowed=allowed))
+        raise FleetError(finding("InvalidLayout", where, problem=f"unknown key {listed(unknown)}", allowed=allowed))
     if "match" not in entry:
         raise FleetError(finding("InvalidLayout", where, problem="match is missing", allowed="Say which GPUs are meant, or match: all"))
     match = parse_match(entry["match"], where)
@@ -152,7 +152,7 @@ def _intent(text: str, where: str) -> str:
 
 def _requests(raw: Any, where: str) -> tuple[Request, ...]:
     if isinstance(raw, dict):
-        return tuple(Request(_profile(profile, where), parse_count(count, f"{where}.{profile}")) for profile, count in raw.items())
+        return tuple(Request(_profile(profile, where), parse_count(count, f"{where}.{clipped(str(profile))}")) for profile, count in raw.items())
     if isinstance(raw, list):
         return tuple(_listed(item, f"{where}[{number}]") for number, item in enumerate(raw))
     raise FleetError(finding("InvalidLayout", where, problem=f"they are {shown(raw)}", allowed=_FORMS))

@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 from ..reasons import FleetError, finding
 from .catalogue import Gpu
-from .shown import shown
+from .shown import clipped, listed, shown
 
 _PCI = re.compile(r"^(?:([0-9a-f]{4}|[0-9a-f]{8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.([0-7]))?$")
 _DEVICE_ID = re.compile(r"^0x[0-9a-f]{8}(:0x[0-9a-f]{8})?$")
@@ -44,10 +44,10 @@ class Match:
         if any(key not in _PHYSICAL for key, _values in self.keys):
             return []
         gpus = list(gpus)
-        return [f"{key} {value}" for key, values in self.keys for value in values if not any(_fits(key, value, gpu) for gpu in gpus)]
+        return [f"{key} {clipped(value)}" for key, values in self.keys for value in values if not any(_fits(key, value, gpu) for gpu in gpus)]
 
     def __str__(self) -> str:
-        return " and ".join(f"{key} {' or '.join(values)}" for key, values in self.keys) or "all"
+        return " and ".join(f"{key} {listed(values, ' or ')}" for key, values in self.keys) or "all"
 
 
 def _fits(key: str, value: str, gpu: Gpu) -> bool:

@@ -13,7 +13,7 @@ from ..reasons import FleetError, finding
 from .layout import DISABLED, ENABLED, Layout, Request, Rule, parse_count, parse_layouts
 from .match import Match, match_values
 from .profile_names import parse_profile
-from .shown import shown
+from .shown import clipped, listed, shown
 
 _SPEC_KEYS = ("device-filter", "devices", "mig-enabled", "mig-devices")
 
@@ -47,14 +47,14 @@ def parse_parted(document: Any, selected: str | None, source: str) -> Layout:
     if not isinstance(configs, dict) or not configs:
         raise FleetError(finding("LayoutFileUnreadable", source, problem="it has no mig-configs"))
     by_name = {name if isinstance(name, str) else shown(name): specs for name, specs in configs.items()}
-    known = ", ".join(sorted(by_name))
+    known = listed(sorted(by_name), most=100)  # the file that NVIDIA ships has some sixty
     if selected is None:
         if len(configs) > 1:
             raise FleetError(finding("UnknownConfigName", source, name="(none selected)", known=known))
         selected = next(iter(by_name))
     if selected not in by_name:
-        raise FleetError(finding("UnknownConfigName", source, name=selected, known=known))
-    where = f"{source}: mig-configs.{selected}"
+        raise FleetError(finding("UnknownConfigName", source, name=clipped(selected), known=known))
+    where = f"{source}: mig-configs.{clipped(selected)}"
     specs = by_name[selected]
     if not isinstance(specs, list) or not specs:
         raise FleetError(finding("InvalidLayout", where, problem="it is not a list of entries", allowed=f"Give entries of {', '.join(_SPEC_KEYS)}"))
@@ -67,7 +67,7 @@ def _rule(spec: Any, where: str) -> Rule:
         raise FleetError(finding("InvalidLayout", where, problem="it is not a mapping", allowed=allowed))
     unknown = sorted(shown(key) for key in spec if key not in _SPEC_KEYS)
     if unknown:
-        raise FleetError(finding("InvalidLayout", where, problem=f"unknown key {', '.join(unknown)}", allowed=allowed))
+        raise FleetError(finding("InvalidLayout", where, problem=f"unknown key {listed(unknown)}", allowed=allowed))
     enabled = spec.get("mig-enabled")
     if not isinstance(enabled, bool):
         raise FleetError(finding("InvalidLayout", where, problem="mig-enabled is missing or not a boolean", allowed="Give mig-enabled: true or false"))
@@ -105,7 +105,7 @@ def _requests(devices: Any, where: str) -> tuple[Request, ...]:
         if parsed is None or parsed.gb is None:
             raise FleetError(finding("InvalidLayout", where, problem=f"{shown(name)} is not a MIG profile name",
                                      allowed="Give names such as 3g.40gb or 1c.3g.40gb"))
-        requests.append(Request(name, parse_count(raw, f"{where}.{name}")))
+        requests.append(Request(name, parse_count(raw, f"{where}.{clipped(name)}")))
     if requests and not any(request.count for request in requests):
         raise FleetError(finding("InvalidLayout", where, problem="every count is 0", allowed="Give {} for no instance"))
     return tuple(requests)

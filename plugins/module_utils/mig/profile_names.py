@@ -11,7 +11,7 @@ from typing import NamedTuple, Optional
 
 from ..dra.rules import Unpublishable, profile_text
 
-_PROFILE = re.compile(r"^(?:(?P<ci>\d+)c\.)?(?P<slices>\d+)g(?:\.(?P<gb>\d+)gb)?(?P<suffix>[+-][a-z.]+)?$")
+_PROFILE = re.compile(r"^(?:(?P<ci>[0-9]{1,4})c\.)?(?P<slices>[0-9]{1,4})g(?:\.(?P<gb>[0-9]{1,6})gb)?(?P<suffix>[+-][a-z.]+)?$")
 
 
 class ProfileText(NamedTuple):

@@ -103,7 +103,7 @@ def _check_division(profile: Profile, computes: tuple[int, ...], where: str) -> 
 
 def _intended(intent: str, gpu: Gpu, where: str) -> list[Wanted]:
     if intent == "whole":
-        return [Wanted(max(gpu.profiles, key=lambda profile: (profile.size, not profile.suffix, profile.compute_slices, -profile.id)))]
+        return [Wanted(max(gpu.profiles, key=lambda profile: (profile.compute_slices, not profile.suffix, profile.size, -profile.id)))]
     if intent == "balanced":
         slices = max(profile.compute_slices for profile in gpu.profiles)
         if slices not in _BALANCED:

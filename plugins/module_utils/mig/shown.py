@@ -3,15 +3,30 @@
 """User values in messages: never too long, never a failure of their own."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 _LONGEST = 120
 
 
 def shown(value: Any) -> str:
-    """Return ``repr(value)``, shortened; Python refuses to print integers of more than 4300 digits."""
+    """Return ``repr(value)``, shortened; Python refuses to print integers of more than 4300 digits, and what is nested too deeply."""
     try:
         text = repr(value)
     except ValueError:
         text = "a huge number"
+    except RecursionError:
+        text = "something nested without end"
+    return clipped(text)
+
+
+def clipped(text: str) -> str:
+    """Return a name that a user gave, shortened."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def listed(items: Iterable[str], separator: str = ", ", most: int = 12) -> str:
+    """Return names in one text: the first ``most``, and how many more there are."""
+    names = [clipped(item) for item in items]
+    more = [f"{len(names) - most} more"] if len(names) > most else []
+    return separator.join(names[:most] + more)
