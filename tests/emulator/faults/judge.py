@@ -44,6 +44,7 @@ class Judge:
         for ended in (run, wanted):
             yield from self._journal(ended, None)
         yield from self._harm(run)
+        yield from self._needless(self._old, wanted)
         yield from self._nothing_more(self._lab.journal_bytes())
 
     def judge(self, fault: Fault, run: Run) -> list[str]:
@@ -153,9 +154,7 @@ class Judge:
             yield f"the next run says resumed={again.outcome['result']['resumed']} after a journal that is {run.journal and run.journal['status']}"
         if multisets(now) != multisets(self.new):
             yield f"the next run ends with {describe(now)}"
-        needless = len([item for item in _destruction(again) if len(item) == 2]) - self._fewest_destroyed(start, now)
-        if needless > 0:
-            yield f"the next run, from {describe(start)} to {describe(now)}, destroys {needless} GPU instances more than it has to"
+        yield from self._needless(start, again)
         gone = self._kept - identities(again.shown)
         if gone:
             yield f"the next run takes what was to stay: {sorted(map(str, gone))}"
@@ -165,6 +164,13 @@ class Judge:
         last = self._lab.again()
         if not last.succeeded or last.changes or (last.outcome or {})["result"]["changed"] or self._lab.journal_bytes() != journal:
             yield f"a run that has nothing to do does something: {last.outcome}, {[call['symbol'] for call in last.changes]}"
+
+    def _needless(self, start: NodeState, run: Run) -> Iterator[str]:
+        """Yield when a run from ``start`` to the layout has destroyed more GPU instances than the layout makes necessary."""
+        end = read_state(run.shown)
+        needless = len([item for item in _destruction(run) if len(item) == 2]) - self._fewest_destroyed(start, end)
+        if needless > 0:
+            yield f"it destroys {needless} GPU instances more than it has to, from {describe(start)} to {describe(end)}"
 
     def _fewest_destroyed(self, start: NodeState, end: NodeState) -> int:
         """Return the number of GPU instances that have to go between two states, where those of ``end`` may lie anywhere they fit."""
