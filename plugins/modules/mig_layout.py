@@ -293,8 +293,8 @@ from functools import partial
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpufleet.dra.plugins.module_utils.mig.converge import STATE_DIR, Policy, apply_layout, look
-from ansible_collections.gpufleet.dra.plugins.module_utils.mig.deadline import end_process_soon
+from ansible_collections.gpufleet.dra.plugins.module_utils.converge.deadline import end_process_soon
+from ansible_collections.gpufleet.dra.plugins.module_utils.converge.run import STATE_DIR, Policy, apply_layout, look
 from ansible_collections.gpufleet.dra.plugins.module_utils.mig.parted import layout_from_options
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.module_edge import NVML_ARG_SPEC, failures, require_python
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.reset import reset_gpus

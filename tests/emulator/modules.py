@@ -15,7 +15,7 @@ _PACKAGE = "ansible_collections.gpufleet.dra.plugins"
 
 ENGINE = f"""
 import json, os, sys
-from {_PACKAGE}.module_utils.mig import converge
+from {_PACKAGE}.module_utils.converge import run as converge
 from {_PACKAGE}.module_utils.mig.layout import parse_layouts
 from {_PACKAGE}.module_utils.nvml.session import NvmlSession
 from {_PACKAGE}.module_utils.reasons import FleetError

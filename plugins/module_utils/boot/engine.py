@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
-from ..mig.converge import Policy, apply_layout, look
+from ..converge.run import Policy, apply_layout, look
 from ..nvml.codes import NvmlError
 from ..nvml.reset import reset_gpus
 from ..nvml.session import NvmlSession

@@ -46,7 +46,7 @@ def test_it_holds_the_engine_and_pynvml_and_nothing_of_the_controller(engine: Pa
     with zipfile.ZipFile(engine) as archive:
         names = archive.namelist()
         assert archive.read("pynvml.py") == Path(str(metadata.distribution("nvidia-ml-py").locate_file("pynvml.py"))).read_bytes()
-        assert {"__main__.py", "gpufleet_mig/boot/main.py", "gpufleet_mig/mig/converge.py", "gpufleet_mig/reasons.py"} <= set(names)
+        assert {"__main__.py", "gpufleet_mig/boot/main.py", "gpufleet_mig/converge/run.py", "gpufleet_mig/reasons.py"} <= set(names)
         assert not [name for name in names if "/kube/" in name or "__pycache__" in name]
 
 

@@ -18,7 +18,8 @@ PURE_STDLIB = {
     "__future__", "collections", "copy", "dataclasses", "decimal", "enum", "fnmatch", "fractions", "functools", "itertools", "json", "math", "operator", "re",
     "typing", "xml",
 }
-IMPURE_FILES = {f"mig/{name}.py" for name in ("actions", "busy", "converge", "deadline", "journal", "lock", "mode", "rollback", "worker")}
+# The rooms that run on GPU nodes.
+NODE_ROOMS = ("mig", "converge", "nvml", "dra", "knowledge", "boot")
 CLUSTER_CLIENTS = ("kubernetes", "ansible_collections.kubernetes")
 
 
@@ -51,7 +52,8 @@ def room(name: str) -> str | None:
     return name.removeprefix(PACKAGE + ".").split(".")[0] if name.startswith(PACKAGE + ".") else None
 
 
-PURE = [path for path in [*sources("mig"), *sources("dra"), *sources("knowledge"), UTILS / "reasons.py"] if relative(path) not in IMPURE_FILES]
+PURE = [*sources("mig"), *sources("dra"), *sources("knowledge"), UTILS / "reasons.py"]
+NODE = [*(path for room_of_node in NODE_ROOMS for path in sources(room_of_node)), UTILS / "reasons.py"]
 
 
 @pytest.mark.parametrize("path", PURE, ids=relative)
@@ -65,7 +67,7 @@ def test_pure_rooms_have_no_io_no_clock_and_no_ansible(path: Path) -> None:
     assert not calls & {"open", "print", "input", "exec", "eval"}, relative(path)
 
 
-@pytest.mark.parametrize("path", [*sources("mig"), *sources("nvml"), *sources("dra"), *sources("knowledge"), UTILS / "reasons.py"], ids=relative)
+@pytest.mark.parametrize("path", NODE, ids=relative)
 def test_node_code_is_standard_library_and_pynvml_only(path: Path) -> None:
     for name in imports_of(path):
         top = name.split(".")[0]
@@ -91,7 +93,7 @@ def test_only_planning_without_a_gpu_reads_the_profile_tables() -> None:
 
 
 def test_the_node_rooms_never_import_the_kube_room() -> None:
-    for path in [*sources("mig"), *sources("nvml"), *sources("dra")]:
+    for path in NODE:
         assert "kube" not in {room(name) for name in imports_of(path)}, relative(path)
 
 

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Optional
 
+from ..mig.catalogue import Gpu
+from ..mig.steps import CREATE_COMPUTE_INSTANCE, CREATE_GPU_INSTANCE, DESTROY_COMPUTE_INSTANCE, DESTROY_GPU_INSTANCE, SET_MODE, Step
 from ..nvml.codes import IN_USE, NOT_FOUND, NOT_SUPPORTED, NvmlError
 from ..reasons import Finding, FleetError, finding
 from .actions import InstanceActions
 from .busy import find_holders
-from .catalogue import Gpu
 from .deadline import CREATE, DESTROY, MODE
 from .journal import DOING, DONE, UNDOING, UNDONE, WAITING, Entry, Journal
 from .mode import ModeChange, ModeTools, Postponed
 from .rollback import settle, take_back
-from .steps import CREATE_COMPUTE_INSTANCE, CREATE_GPU_INSTANCE, DESTROY_COMPUTE_INSTANCE, DESTROY_GPU_INSTANCE, SET_MODE, Step
 
 _PHASES = {
     DESTROY_COMPUTE_INSTANCE: DESTROY, DESTROY_GPU_INSTANCE: DESTROY, SET_MODE: MODE, CREATE_GPU_INSTANCE: CREATE, CREATE_COMPUTE_INSTANCE: CREATE,

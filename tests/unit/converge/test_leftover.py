@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.gpufleet.dra.plugins.module_utils.mig.leftover import describe, left_behind
+from ansible_collections.gpufleet.dra.plugins.module_utils.converge.leftover import describe, left_behind
 
 
 def gpu(index: int, *instances: tuple[str, int, list[int]], current: bool = True, pending: bool = True) -> dict[str, Any]:

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.gpufleet.dra.plugins.module_utils.mig import journal as journal_module
-from ansible_collections.gpufleet.dra.plugins.module_utils.mig.journal import (
+from ansible_collections.gpufleet.dra.plugins.module_utils.converge.journal import (
     DOING,
     DONE,
     FINISHED,
@@ -21,6 +20,7 @@ from ansible_collections.gpufleet.dra.plugins.module_utils.mig.journal import (
     is_unfinished,
     summary,
 )
+from ansible_collections.gpufleet.dra.plugins.module_utils.converge import journal as journal_module
 from ansible_collections.gpufleet.dra.plugins.module_utils.mig.steps import DESTROY_GPU_INSTANCE, SET_MODE, Step
 from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import FleetError
 

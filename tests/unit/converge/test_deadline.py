@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from ansible_collections.gpufleet.dra.plugins.module_utils.mig.deadline import CREATE, DESTROY, Overrun, PhaseClock, run_bounded
+from ansible_collections.gpufleet.dra.plugins.module_utils.converge.deadline import CREATE, DESTROY, Overrun, PhaseClock, run_bounded
 
 LIMIT_S = 0.2
 

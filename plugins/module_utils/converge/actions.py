@@ -11,13 +11,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Callable, Optional
 
+from ..mig.catalogue import Gpu
+from ..mig.steps import CREATE_COMPUTE_INSTANCE, CREATE_GPU_INSTANCE, DESTROY_COMPUTE_INSTANCE, DESTROY_GPU_INSTANCE, SET_MODE, Step
 from ..nvml.calls import optional
 from ..nvml.codes import FUNCTION_NOT_FOUND, NOT_FOUND, NOT_SUPPORTED, UNINITIALIZED, NvmlError
 from ..nvml.session import NvmlSession
 from ..reasons import FleetError
-from .catalogue import Gpu
 from .deadline import PhaseClock
-from .steps import CREATE_COMPUTE_INSTANCE, CREATE_GPU_INSTANCE, DESTROY_COMPUTE_INSTANCE, DESTROY_GPU_INSTANCE, SET_MODE, Step
 
 _INVERSE = {DESTROY_COMPUTE_INSTANCE: CREATE_COMPUTE_INSTANCE, DESTROY_GPU_INSTANCE: CREATE_GPU_INSTANCE}
 

@@ -13,21 +13,21 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Optional
 
+from ..mig.catalogue import gpus_from_facts
+from ..mig.gate import refuse_unhealthy
+from ..mig.layout import Layout
+from ..mig.plan import Plan, layout_of, make_plan, present_device_names
 from ..nvml.codes import NvmlError
 from ..nvml.device_nodes import NodeChanges, put_device_nodes_right, wrong_device_nodes
 from ..nvml.inventory import read_inventory, survey
 from ..nvml.session import NvmlSession
 from ..reasons import Finding, FleetError, finding
 from .busy import Patience, wait_until_free
-from .catalogue import gpus_from_facts
 from .deadline import READ, Overrun, PhaseClock, run_bounded
-from .gate import refuse_unhealthy
 from .journal import FINISHED, ROLLED_BACK, RUN_FAILED, Journal, is_unfinished, summary
-from .layout import Layout
 from .leftover import UNKNOWN, left_behind
 from .lock import NodeLock
 from .mode import ModeTools, Reset
-from .plan import Plan, layout_of, make_plan, present_device_names
 from .worker import GpuWorker
 
 STATE_DIR = "/var/lib/gpufleet"

@@ -7,15 +7,15 @@ import time
 from collections.abc import Collection, Iterable
 from typing import Any, Callable, Optional, TypeVar
 
+from ..mig.catalogue import Gpu, Process, gpu_from_facts
+from ..mig.gpu_plan import GpuPlan
+from ..mig.plan import Plan
 from ..nvml.codes import IN_USE, NvmlError
 from ..nvml.holders import open_handles
 from ..nvml.inventory import survey
 from ..nvml.session import NvmlSession
 from ..reasons import FleetError, finding
-from .catalogue import Gpu, Process, gpu_from_facts
 from .deadline import PhaseClock
-from .gpu_plan import GpuPlan
-from .plan import Plan
 
 _Result = TypeVar("_Result")
 _POLL_S = 0.5

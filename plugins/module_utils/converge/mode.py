@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Optional
 
+from ..mig.catalogue import Gpu, gpu_from_facts
 from ..nvml.codes import IN_USE, NOT_SUPPORTED, NvmlError, code_name
 from ..nvml.inventory import read_inventory
 from ..nvml.session import NvmlSession
 from ..reasons import Finding, FleetError, finding
 from .busy import Patience, find_holders
-from .catalogue import Gpu, gpu_from_facts
 from .deadline import RESET, PhaseClock
 from .journal import PLANNED, WAITING
 

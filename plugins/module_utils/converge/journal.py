@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
+from ..mig.steps import Step
 from ..reasons import FleetError, finding
-from .steps import Step
 
 VERSION = 1
 FILE_NAME = "mig-journal.json"

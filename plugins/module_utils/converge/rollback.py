@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..mig.steps import CREATE_COMPUTE_INSTANCE, CREATE_GPU_INSTANCE, DESTROY_GPU_INSTANCE, SET_MODE, Step
 from ..nvml.codes import NvmlError
 from .actions import InstanceActions, inverse
 from .deadline import ROLLBACK, PhaseClock
 from .journal import DOING, DONE, FAILED, UNDOING, UNDONE, WAITING, Entry, Journal
 from .mode import ModeChange
-from .steps import CREATE_COMPUTE_INSTANCE, CREATE_GPU_INSTANCE, DESTROY_GPU_INSTANCE, SET_MODE, Step
 
 # To know what a failure has left, and to make again what was destroyed, is worth more than one try.
 _ATTEMPTS = 2
