@@ -35,18 +35,18 @@ class Step:
 
     @property
     def what(self) -> str:
-        """Return the object of the step, for messages."""
+        """Return the object of the step without its GPU, for messages that name the GPU already."""
         if self.action == SET_MODE:
-            return f"MIG mode on {self.gpu_label}"
-        kind = "compute instance" if self.action in (DESTROY_COMPUTE_INSTANCE, CREATE_COMPUTE_INSTANCE) else "GPU instance"
-        return f"{kind} {self.profile} at start {self.start} on {self.gpu_label}"
+            return "MIG mode"
+        if self.action in (DESTROY_GPU_INSTANCE, CREATE_GPU_INSTANCE):
+            return f"GPU instance {self.profile} at start {self.start}"
+        return f"compute instance {self.compute_slices}c of {self.profile} at start {self.start}"
 
     @property
     def text(self) -> str:
         """Return the step as one line for a person."""
-        if self.action == SET_MODE:
-            return f"{'enable' if self.enable else 'disable'} {self.what}"
-        return f"{self.action.split('_')[0]} {self.what}"
+        verb = ("enable" if self.enable else "disable") if self.action == SET_MODE else self.action.split("_")[0]
+        return f"{verb} {self.what} on {self.gpu_label}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the step as plain data: action, text, parent_uuid and the fields that the action has."""

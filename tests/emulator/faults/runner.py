@@ -15,8 +15,8 @@ from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple, NoReturn, Optional
 
 import pynvml
+from ansible_collections.gpufleet.dra.plugins.module_utils.converge import busy
 from ansible_collections.gpufleet.dra.plugins.module_utils.converge.run import Policy, apply_layout
-from ansible_collections.gpufleet.dra.plugins.module_utils.mig import busy
 from ansible_collections.gpufleet.dra.plugins.module_utils.mig.layout import parse_layouts
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.module_edge import failures
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.session import NvmlSession

@@ -24,7 +24,7 @@ def test_four_small_ones_beside_a_3g_need_the_lower_half() -> None:
     assert places(found["created"]) == [("1g.10gb", 0), ("1g.10gb", 1), ("1g.10gb", 2), ("1g.10gb", 3), ("3g.40gb", 4)]
     assert found["device_names"] == [*(f"gpu-0-mig-1g10gb-19-{start}" for start in range(4)), "gpu-0-mig-3g40gb-9-4"]
     assert len(found["plan"]) == found["mutating_calls"] == 12
-    assert found["plan"][0] == "destroy compute instance 3g.40gb at start 0 on GPU 0 (NVIDIA H100 80GB HBM3, h100-80gb-hbm3)"
+    assert found["plan"][0] == "destroy compute instance 3c of 3g.40gb at start 0 on GPU 0 (NVIDIA H100 80GB HBM3, h100-80gb-hbm3)"
 
 
 def test_what_can_stay_stays() -> None:
