@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
 from ansible.errors import AnsibleError
 from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import FleetError, finding
 from ansible_collections.gpufleet.dra.plugins.plugin_utils.nvml_action import NvmlAction
+from ansible_collections.gpufleet.dra.plugins.plugin_utils.yaml_file import read_yaml
 
 
 class ActionModule(NvmlAction):
@@ -25,18 +25,12 @@ class ActionModule(NvmlAction):
     def _read(self, name: str) -> Any:
         try:
             # Finds the file as ansible.builtin.copy does, and decrypts it when it is a vault.
-            path = self._loader.get_real_file(self._find_needle("files", name))
-            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+            content = read_yaml(Path(self._loader.get_real_file(self._find_needle("files", name))))
             if content is not None:
                 return content
             problem = "it is empty"
         except (AnsibleError, OSError) as error:
             problem = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
-        except UnicodeDecodeError:
-            problem = "it is not UTF-8 text"
-        except yaml.MarkedYAMLError as error:
-            line = "" if error.problem_mark is None else f" at line {error.problem_mark.line + 1}"
-            problem = f"it is not YAML{line}: {error.problem}"
-        except yaml.YAMLError as error:
-            problem = f"it is not YAML: {error}"
+        except ValueError as error:
+            problem = str(error)
         raise FleetError(finding("LayoutFileUnreadable", name, problem=problem))
