@@ -46,13 +46,20 @@ def held(cluster: Cluster, node: str, gpu: str) -> Iterator[None]:
 def test_what_a_first_run_left_half_changed_is_not_put_back_by_a_second_that_fails_at_once(relaid: Cluster) -> None:
     with held(relaid, NODE, "1"):
         first = mig(relaid, NODE, mig_layouts=ALL_OFF)
-        assert "neither as before nor as wanted" in first.output and not in_service(relaid, NODE), first.output
+        assert "GPU 0 is as wanted; GPU 1 is as before" in " ".join(first.output.split()) and not in_service(relaid, NODE), first.output
         second = mig(relaid, NODE, mig_layouts=ALL_OFF)
     assert second.status != 0
-    assert "The GPUs are as before." in second.output and "the node stays out of service" in second.output, second.output
+    assert "GPU 1 is as before" in " ".join(second.output.split()) and "the node stays out of service" in second.output, second.output
     assert not in_service(relaid, NODE) and relaid.plugin_pod(NODE) is None
     assert mig(relaid, NODE, mig_layouts=ALL_OFF).status == 0
     assert in_service(relaid, NODE) and device_names(relaid, NODE) == {"gpu-0", "gpu-1"}
+
+
+def test_a_layout_that_would_stop_the_plugin_is_refused_before_anything_changes(relaid: Cluster) -> None:
+    before = device_names(relaid, NODE)
+    done = mig(relaid, NODE, mig_layouts=[{"match": "all", "instances": {"1c.2g.48gb": 2}}])
+    assert done.status != 0 and "[DividedInstance]" in done.output and "with 1c and 1c" in " ".join(done.output.split()), done.output
+    assert in_service(relaid, NODE) and device_names(relaid, NODE) == before
 
 
 @pytest.mark.slow
@@ -64,7 +71,7 @@ def test_an_ampere_that_waits_for_a_reset_does_not_keep_the_node_out_of_service(
         done = mig(relaid, AMPERE, **ours, mig_layouts=ALL_OFF)
     assert done.status != 0
     said = " ".join(done.output.split())
-    assert "[ResetRequired] The other GPUs are as wanted. The node was put back as it was." in said, done.output
+    assert "[ResetRequired] The node was put back as it was." in said and "GPU 1 is as wanted" in said, done.output
     assert in_service(relaid, AMPERE) and ready(relaid.plugin_pod(AMPERE) or {})
     assert device_names(relaid, AMPERE) == {"gpu-1"}
 
