@@ -112,11 +112,9 @@ class _Search:
         self._found: Optional[tuple[Cost, list[Placed]]] = None
 
     def best(self) -> list[Placed] | None:
-        if not self._fits(0, 0):
-            return None
-        self._place(0, 0, [])
-        assert self._found is not None
-        return sorted(self._found[1], key=lambda placed: placed.start)
+        if self._fits(0, 0):
+            self._place(0, 0, [])
+        return None if self._found is None else sorted(self._found[1], key=lambda placed: placed.start)
 
     def _starts(self, item: Wanted) -> Sequence[int]:
         return item.profile.starts[::-1] if item.start is None else (item.start,)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.gpufleet.dra.plugins.module_utils.converge import journal as journal_module
 from ansible_collections.gpufleet.dra.plugins.module_utils.converge.journal import (
     DOING,
     DONE,
@@ -20,7 +21,6 @@ from ansible_collections.gpufleet.dra.plugins.module_utils.converge.journal impo
     is_unfinished,
     summary,
 )
-from ansible_collections.gpufleet.dra.plugins.module_utils.converge import journal as journal_module
 from ansible_collections.gpufleet.dra.plugins.module_utils.mig.steps import DESTROY_GPU_INSTANCE, SET_MODE, Step
 from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import FleetError
 
