@@ -27,6 +27,8 @@ ARGUMENT_SPEC: dict[str, Any] = {
     "settings": {"type": "path", "default": "/etc/gpufleet/mig-boot.json"},
     "layouts": {"type": "list", "elements": "dict", "default": []},
     "allow_reset": {"type": "bool", "default": False},
+    "ignore_health": {"type": "bool", "default": False},
+    "phase_timeout": {"type": "int", "default": 120},
     "wait": {"type": "int", "default": 60},
     "timeout": {"type": "int", "default": 300},
     "on_failure": {"type": "str", "choices": ["hold", "pause"], "default": "hold"},
@@ -101,6 +103,7 @@ class ActionModule(ActionBase):
 def _settings(params: dict[str, Any], node: dict[str, str] | None) -> bytes:
     document = {
         "version": settings.VERSION, "layouts": params["layouts"], "allow_reset": params["allow_reset"],
+        "ignore_health": params["ignore_health"], "phase_timeout_s": params["phase_timeout"],
         "wait_s": params["wait"], "timeout_s": params["timeout"], "pause_node": node,
     }
     return (json.dumps(document, indent=2, sort_keys=True) + "\n").encode()

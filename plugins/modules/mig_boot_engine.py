@@ -44,6 +44,16 @@ options:
       - Whether a GPU may be reset when its MIG mode needs that to change.
     type: bool
     default: false
+  ignore_health:
+    description:
+      - Whether to put a GPU into MIG mode, or partition it, although it reports a fault.
+    type: bool
+    default: false
+  phase_timeout:
+    description:
+      - Seconds that each phase of the change (read, destroy, mode, reset, create) may take for each GPU.
+    type: int
+    default: 120
   wait:
     description:
       - Seconds that each wait may take at boot, for the driver to be loaded, for a busy GPU or another run to end, for the API server to answer.

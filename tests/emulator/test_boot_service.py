@@ -19,6 +19,7 @@ from tests.emulator.conftest import Machine
 from tests.emulator.modules import run_module
 
 H100, A100 = "h100-80gb-hbm3", "a100-80gb-pcie"
+SMALL = [{"match": "all", "instances": {"3g.40gb": 1, "1g.10gb": 2}}]
 MIX = [{"match": {"index": 0}, "instances": {"3g.40gb": 1, "2g.20gb": 1, "1g.10gb": 2}}, {"match": {"index": 1}, "instances": "all-1g"}]
 
 
@@ -36,7 +37,10 @@ class BootService:
         """Make a layout with the module and write settings that make it again."""
         made = run_module(self.machine, "mig_layout", layouts=layouts)
         assert not made.get("failed"), made
-        document = {"version": 1, "layouts": made["fixed_layouts"], "allow_reset": False, "wait_s": 0, "timeout_s": 60, "pause_node": None, **settings}
+        document = {
+            "version": 1, "layouts": made["fixed_layouts"], "allow_reset": False, "ignore_health": False, "phase_timeout_s": 60, "wait_s": 0, "timeout_s": 60,
+            "pause_node": None, **settings,
+        }
         self.settings.write_text(json.dumps(document))
 
     def command(self, *arguments: str) -> list[str]:
@@ -65,13 +69,15 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def service(nvml_machine: Callable[..., Machine], engine: Path) -> BootService:
-    """Two H100 with a layout, and the settings for it."""
-    made = BootService(nvml_machine(f"{H100}:2"), engine)
-    made.lay(MIX)
+    """An H100 with a layout, and the settings for it."""
+    made = BootService(nvml_machine(H100), engine)
+    made.lay(SMALL)
     return made
 
 
-def test_after_a_reboot_the_same_instances_stand_at_the_same_places(service: BootService) -> None:
+def test_after_a_reboot_the_same_instances_stand_at_the_same_places(nvml_machine: Callable[..., Machine], engine: Path) -> None:
+    service = BootService(nvml_machine(f"{H100}:2"), engine)
+    service.lay(MIX)
     before, devices = service.instances, run_module(service.machine, "mig_layout", check=True, layouts=MIX)["device_names"]
     service.machine.ctl("boot")
     assert service.instances == [[], []]
@@ -97,7 +103,7 @@ def test_check_and_status_tell_and_change_nothing(service: BootService) -> None:
     service.machine.mark()
     done = service.run("check")
     assert done.returncode == 1 and done.stderr.startswith("A boot would still have to enable MIG mode on GPU 0")
-    assert service.machine.calls() == [] and service.instances == [[], []]
+    assert service.machine.calls() == [] and service.instances == [[]]
     service.run("boot")
     done = service.run("status")
     assert done.returncode == 0 and json.loads(done.stdout) == service.record
@@ -137,10 +143,12 @@ def test_a_driver_that_never_comes_is_told(service: BootService) -> None:
     assert service.run("status").returncode == 1
 
 
-def test_a_gpu_that_is_gone_is_told(service: BootService, nvml_machine: Callable[..., Machine]) -> None:
-    smaller = BootService(nvml_machine(H100), service.engine)
-    smaller.settings.write_text(service.settings.read_text())
-    gone = service.machine.show()["gpus"][1]["uuid"]
+def test_a_gpu_that_is_gone_is_told(nvml_machine: Callable[..., Machine], engine: Path) -> None:
+    both = BootService(nvml_machine(f"{H100}:2"), engine)
+    both.lay([{"match": "all", "instances": "whole"}])
+    smaller = BootService(nvml_machine(H100), engine)
+    smaller.settings.write_text(both.settings.read_text())
+    gone = both.machine.show()["gpus"][1]["uuid"]
     smaller.machine.mark()
     done = smaller.run("boot")
     assert done.returncode == 1 and smaller.record["reason"] == "LayoutMatchesNothing" and gone.lower() in smaller.record["sentence"]
@@ -177,6 +185,16 @@ def test_an_engine_that_hangs_is_ended_in_time(service: BootService) -> None:
     done = service.run("boot")
     assert time.monotonic() - begin < 15
     assert done.returncode == 1 and "did not end within 2 s" in service.record["sentence"]
+
+
+def test_a_sick_gpu_is_not_partitioned_unless_that_is_asked_for(service: BootService) -> None:
+    before = service.instances
+    service.machine.ctl("boot")
+    service.machine.ctl("set", "0", "remap-failed=on")
+    assert service.run("boot").returncode == 1 and service.record["reason"] == "GpuUnhealthy"
+    service.settings.write_text(json.dumps({**json.loads(service.settings.read_text()), "ignore_health": True}))
+    assert service.run("boot").returncode == 0
+    assert service.instances == before
 
 
 def test_broken_settings_are_told(service: BootService) -> None:

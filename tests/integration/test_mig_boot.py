@@ -154,6 +154,7 @@ def test_a_run_of_the_role_lets_the_plugin_back(booted: Cluster) -> None:
 @pytest.mark.slow
 def test_the_role_installs_changes_and_removes_the_service_without_the_kubelet(booted: Cluster) -> None:
     running = unit(booted, "kubelet.service")
+    mig(booted)
     assert mig(booted).changed == 0
     shown = mig(booted, "--check", "--diff", mig_boot_service=False)
     assert shown.changed > 0 and unit(booted, UNIT)["ActiveState"] == "active"

@@ -89,10 +89,15 @@ def _present(session: NvmlSession) -> set[str]:
 
 def _policy(settings: BootSettings, state_dir: str) -> Policy:
     reset = partial(reset_gpus, driver_root=_HOST_DRIVER, run=_run) if settings.allow_reset else None
-    return Policy(unlisted="keep", wait_s=settings.wait_s, reset=reset, state_dir=state_dir)
+    return Policy(
+        unlisted="keep", wait_s=settings.wait_s, reset=reset, phase_timeout_s=settings.phase_timeout_s, state_dir=state_dir,
+        ignore_health=settings.ignore_health,
+    )
 
 
 def _run(command: list[str]) -> tuple[int, str, str]:
+    # A program, not a module: there is no run_command here.
+    # pylint: disable-next=ansible-bad-function
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
 

@@ -30,13 +30,16 @@ class NodeAccess:
 class BootSettings:
     """The instructions of one node.
 
-    ``wait_s`` bounds each wait: for the driver, for a GPU or the lock to become free, for the API server. ``timeout_s`` bounds the change of the layout with
-    its waits. ``pause_node`` is the Node to keep the DRA plugin off when the layout cannot be made, None when the kubelet is to be held back instead.
+    ``allow_reset``, ``ignore_health`` and ``phase_timeout_s`` are those of the engine's Policy. ``wait_s`` bounds each wait: for the driver, for a GPU or the
+    lock to become free, for the API server. ``timeout_s`` bounds the change of the layout with its waits. ``pause_node`` is the Node to keep the DRA plugin off
+    when the layout cannot be made, None when the kubelet is to be held back instead.
     """
 
     layout: Layout
     gpu_uuids: frozenset[str]
     allow_reset: bool
+    ignore_health: bool
+    phase_timeout_s: float
     wait_s: float
     timeout_s: float
     pause_node: Optional[NodeAccess]
@@ -52,6 +55,8 @@ def read_settings(path: str) -> BootSettings:
             layout=parse_layouts(raw["layouts"]),
             gpu_uuids=frozenset(_uuids(raw["layouts"])),
             allow_reset=bool(raw["allow_reset"]),
+            ignore_health=bool(raw["ignore_health"]),
+            phase_timeout_s=float(raw["phase_timeout_s"]),
             wait_s=float(raw["wait_s"]),
             timeout_s=float(raw["timeout_s"]),
             pause_node=None if raw["pause_node"] is None else NodeAccess(**raw["pause_node"]),

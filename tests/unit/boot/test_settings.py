@@ -16,7 +16,7 @@ from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import FleetE
 NODE = {"name": "n1", "server": "https://10.0.0.1:6443", "certificate": "/c.pem", "key": "/k.pem", "ca_pem": "PEM"}
 SETTINGS: dict[str, Any] = {
     "version": 1, "layouts": [{"match": {"uuid": "GPU-1"}, "mode": "enabled", "instances": [{"profile": "3g.40gb", "start": 4}]}],
-    "allow_reset": False, "wait_s": 60, "timeout_s": 300, "pause_node": NODE,
+    "allow_reset": False, "ignore_health": False, "phase_timeout_s": 120, "wait_s": 60, "timeout_s": 300, "pause_node": NODE,
 }
 
 
