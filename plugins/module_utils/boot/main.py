@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             steps = differences(settings, options.state_dir)
             inform("The GPUs have the layout that is made at boot." if not steps else f"A boot would still have to {'; '.join(steps)}.")
             return 1 if steps else 0
-        print(json.dumps(make_layout(settings, options.state_dir)))
+        sys.stdout.write(json.dumps(make_layout(settings, options.state_dir)) + "\n")
     except FleetError as error:
         complain(str(error))
         return 1
@@ -58,9 +58,5 @@ def _status(record_path: str) -> int:
     if not record:
         inform(f"There is no result of a run in {record_path}.")
         return 1
-    print(json.dumps(record, indent=2, sort_keys=True))
+    sys.stdout.write(json.dumps(record, indent=2, sort_keys=True) + "\n")
     return 0 if record["result"] == OK else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -27,4 +27,5 @@ def complain(text: str) -> None:
 def _say(priority: int, text: str) -> None:
     # systemd sets JOURNAL_STREAM for services whose output goes to the journal.
     prefix = f"<{priority}>" if "JOURNAL_STREAM" in os.environ else ""
-    print(f"{prefix}{' '.join(text.split())}", file=sys.stderr, flush=True)
+    sys.stderr.write(f"{prefix}{' '.join(text.split())}\n")
+    sys.stderr.flush()

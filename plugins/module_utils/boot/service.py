@@ -63,6 +63,8 @@ def boot(settings_path: str, state_dir: str, record_path: str) -> int:
 def _engine(settings: BootSettings, settings_path: str, state_dir: str) -> dict[str, Any]:
     """Run the command ``apply`` and return what it says. Raises FleetError BootEngineEnded when it ends, or has to be ended, without a word."""
     command = [sys.executable, "-I", sys.argv[0], "--settings", settings_path, "--state-dir", state_dir, "apply"]
+    # A program, not a module: there is no run_command here.
+    # pylint: disable-next=ansible-bad-function
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     try:
         said, _none = process.communicate(timeout=settings.timeout_s)
