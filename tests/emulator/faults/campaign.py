@@ -96,8 +96,12 @@ def _candidates(calls: Iterable[Call]) -> Iterator[Fault]:
 
 
 def _sample(candidates: list[list[Fault]], runs: int, draw: random.Random) -> list[list[Fault]]:
-    """Return a sample of about ``runs`` faults: every function with every kind and moment, every transition alike, one half at calls that change something."""
-    chosen: list[set[Fault]] = [set() for _faults in candidates]
+    """Return a sample of about ``runs`` faults.
+
+    Death after every change, where the journal counts most; every function with every kind and moment; of the rest as many for each transition, one half at
+    calls that change something.
+    """
+    chosen = [{fault for fault in faults if fault.kind.kill and fault.call.mutating and fault.when == "after"} for faults in candidates]
     strata: dict[tuple[str, str, str], list[tuple[int, Fault]]] = {}
     for number, faults in enumerate(candidates):
         for fault in faults:

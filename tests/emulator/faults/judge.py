@@ -154,6 +154,8 @@ class Judge:
             yield f"the next run says resumed={again.outcome['result']['resumed']} after a journal that is {run.journal and run.journal['status']}"
         if multisets(now) != multisets(self.new):
             yield f"the next run ends with {describe(now)}"
+        if again.journal is not None and again.journal["status"] != "finished":
+            yield f"the next run leaves a journal that is {again.journal['status']}"
         yield from self._needless(start, again)
         gone = self._kept - identities(again.shown)
         if gone:
