@@ -166,7 +166,7 @@ def test_the_role_installs_changes_and_removes_the_service_without_the_kubelet(b
     predicted = mig(booted, "--check", "--diff")
     assert predicted.changed > 0 and '"layouts"' in predicted.output
     assert booted.ssh(NODE, "systemctl", "is-enabled", UNIT, check=False).strip() != "enabled"
-    assert mig(booted).changed == predicted.changed
+    assert mig(booted).changed == predicted.changed + 1, "enabling a unit that is not there yet cannot be predicted"
     assert mig(booted).changed == 0
 
     paused = mig(booted, "--diff", mig_boot_on_failure="pause")
