@@ -65,8 +65,8 @@ host-packages: env
 test: lint sanity unit sandbox-test integration molecule ## Everything that CI runs
 
 .PHONY: test-all
-test-all: test ## make test and what is long: every MIG layout against every other, more failures and upgrades on a cluster
-	$(BIN)/pytest -m slow tests/unit tests/integration
+test-all: test ## make test and what is long: every MIG layout against every other, faults at every NVML call, more failures and upgrades on a cluster
+	$(BIN)/pytest -m slow tests/unit tests/emulator tests/integration
 
 .PHONY: bench
 bench: env ## What layout changes destroy, against the optimum; how long planning takes
