@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -28,6 +29,12 @@ def add(machine: Machine, *arguments: str) -> None:
 def faults(machine: Machine) -> list[tuple[int, int]]:
     """(seen, hits) of each fault."""
     return [(fault["seen"], fault["hits"]) for fault in json.loads(machine.ctl("fault", "list", "--json"))]
+
+
+def open_machine(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Emulator:
+    """The machine for use in this process; Emulator sets a variable, which is set back at the end of the test."""
+    monkeypatch.setenv("NVML_EMULATOR_DIR", str(machine.directory))
+    return Emulator(str(machine.directory), str(machine.folder / "libnvidia-ml.so.1"))
 
 
 def run(machine: Machine, code: str) -> subprocess.CompletedProcess[str]:
@@ -63,8 +70,7 @@ def test_a_caller_is_killed(machine: Machine, when: str, layout: list[tuple[str,
 
 @pytest.mark.parametrize(("when", "meanwhile"), [("before", 0), ("after", 1)])
 def test_a_call_is_slow_and_others_are_not(machine: Machine, monkeypatch: pytest.MonkeyPatch, when: str, meanwhile: int) -> None:
-    monkeypatch.setenv("NVML_EMULATOR_DIR", "restored at the end of the test")
-    emulator = Emulator(str(machine.directory), str(machine.folder / "libnvidia-ml.so.1"))
+    emulator = open_machine(machine, monkeypatch)
     seconds = 2.0
     emulator.add_fault("nvmlDeviceCreateGpuInstanceWithPlacement", delay=seconds, when="after" if when == "after" else "before")
     code = f"{PRELUDE}nvml.nvmlInit()\nimport time\nbegin = time.monotonic()\n{CREATE}\nprint(result, time.monotonic() - begin)"
@@ -88,14 +94,31 @@ def test_calls_are_counted_over_processes_and_from_the_injection_on(machine: Mac
     assert faults(machine) == []
     add(machine, "--symbol", "nvmlDeviceSetMigMode", "--code", "15", "--times", "0")
     assert machine.python("result = [code_of(nvml.nvmlDeviceSetMigMode, device(), 1) for _ in range(3)]") == [15] * 3
+    machine.ctl("fault", "clear")
+    add(machine, "--symbol", "nvmlDeviceSetMigMode", "--code", "15", "--nth", "2", "--times", "0")
+    assert machine.python("result = [code_of(nvml.nvmlDeviceSetMigMode, device(), 1) for _ in range(3)]") == [0, 15, 15]
 
 
 def test_counting_is_exact_with_several_processes(machine: Machine) -> None:
-    add(machine, "--symbol", "nvmlDeviceGetName", "--code", "10", "--nth", "501", "--times", "700")
-    code = PRELUDE + "nvml.nvmlInit()\ngpu = device()\nprint(sum(code_of(nvml.nvmlDeviceGetName, gpu) == 10 for _ in range(500)))"
-    workers = [subprocess.Popen([sys.executable, "-c", code], env=machine.env, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    assert sum(int(worker.communicate(timeout=120)[0]) for worker in workers) == 700
-    assert faults(machine) == [(2000, 700)]
+    """Queries hold a shared lock only, so their counts meet; all begin when the test closes the pipe."""
+    calls, workers = 20_000, 4
+    add(machine, "--symbol", "nvmlDeviceGetIndex", "--code", "TIMEOUT", "--nth", str(calls), "--times", str(2 * calls))
+    code = f"""{PRELUDE}
+nvml.nvmlInit()
+gpu, index, call = device(), ctypes.byref(ctypes.c_uint()), nvml.nvmlLib.nvmlDeviceGetIndex
+print("ready", flush=True)
+sys.stdin.read()
+print(sum(call(gpu, index) == 10 for _ in range({calls})))
+"""
+    reader, writer = os.pipe()
+    processes = [
+        subprocess.Popen([sys.executable, "-c", code], env=machine.env, stdin=reader, stdout=subprocess.PIPE, text=True) for _ in range(workers)
+    ]
+    os.close(reader)
+    assert [process.stdout.readline() for process in processes if process.stdout] == ["ready\n"] * workers
+    os.close(writer)
+    assert sum(int(process.communicate(timeout=120)[0]) for process in processes) == 2 * calls
+    assert faults(machine) == [(workers * calls, 2 * calls)]
 
 
 @pytest.mark.parametrize(
@@ -178,9 +201,10 @@ def test_refused_faults(machine: Machine, arguments: tuple[str, ...], words: str
     assert faults(machine) == []
 
 
-def test_there_is_a_limit(machine: Machine) -> None:
+def test_there_is_a_limit(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    emulator = open_machine(machine, monkeypatch)
     for _ in range(16):
-        add(machine, "--symbol", "*", "--kill", "--nth", "1000")
+        emulator.add_fault(kill=True, nth=1000)
     done = machine.run([str(machine.folder / "nvmlctl"), "fault", "add", "--symbol", "*", "--kill"])
     assert "There are 16 faults already" in done.stderr
 

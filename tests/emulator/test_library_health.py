@@ -21,8 +21,7 @@ def fields(*numbers):
 
 
 def tell(machine: Machine, *settings: str, gpu: str = "0") -> None:
-    for setting in settings:
-        machine.ctl("set", gpu, setting)
+    machine.ctl("set", gpu, *settings)
 
 
 def test_a_new_gpu_is_healthy(nvml_machine: Callable[..., Machine]) -> None:

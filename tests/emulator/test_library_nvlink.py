@@ -31,11 +31,11 @@ def smi(machine: Machine, *arguments: str) -> subprocess.CompletedProcess[str]:
     return machine.run([str(machine.folder / "nvidia-smi"), *arguments])
 
 
-def linked(nvml_machine: Callable[..., Machine]) -> Machine:
-    """Four A100: 0, 1 and 3 are linked with each other."""
+def linked(nvml_machine: Callable[..., Machine], *settings: str) -> Machine:
+    """Four A100: 0, 1 and 3 are linked with each other, and have these settings."""
     machine = nvml_machine(f"{AMPERE}:4")
     for gpu in "013":
-        machine.ctl("set", gpu, "nvlink=1")
+        machine.ctl("set", gpu, "nvlink=1", *settings)
     machine.ctl("set", "2", "nvlink=2")
     return machine
 
@@ -68,10 +68,8 @@ def test_boards_without_nvlink(nvml_machine: Callable[..., Machine]) -> None:
 
 
 def test_linked_gpus_are_reset_together_or_not_at_all(nvml_machine: Callable[..., Machine]) -> None:
-    machine = linked(nvml_machine)
-    assert smi(machine, "-r", "-i", "0").returncode == 0
+    machine = linked(nvml_machine, "nvlink-reset=group")
     for gpu in "013":
-        machine.ctl("set", gpu, "nvlink-reset=group")
         machine.ctl("repartition", gpu, "3g.40gb")
     machine.mark()
     refused = smi(machine, "-r", "-i", "0,1")
@@ -92,9 +90,8 @@ def test_linked_gpus_are_reset_together_or_not_at_all(nvml_machine: Callable[...
 
 
 def test_one_busy_gpu_keeps_the_whole_group(nvml_machine: Callable[..., Machine]) -> None:
-    machine = linked(nvml_machine)
+    machine = linked(nvml_machine, "nvlink-reset=group")
     for gpu in "013":
-        machine.ctl("set", gpu, "nvlink-reset=group")
         machine.ctl("repartition", gpu, "3g.40gb")
     machine.ctl("client", "add", "1", "--pid", "10")
     refused = smi(machine, "-r", "-i", "0,1,3")
@@ -107,9 +104,7 @@ def test_one_busy_gpu_keeps_the_whole_group(nvml_machine: Callable[..., Machine]
 
 
 def test_a_mode_change_waits_for_the_reset_of_the_group(nvml_machine: Callable[..., Machine]) -> None:
-    machine = linked(nvml_machine)
-    for gpu in "013":
-        machine.ctl("set", gpu, "nvlink-reset=group")
+    machine = linked(nvml_machine, "nvlink-reset=group")
     modes = "result = [[nvml.nvmlDeviceSetMigMode(device(gpu), 1), *nvml.nvmlDeviceGetMigMode(device(gpu))] for gpu in (0, 1, 2, 3)]"
     assert machine.python(modes) == [[16, 0, 1], [16, 0, 1], [0, 1, 1], [16, 0, 1]]
     assert smi(machine, "-r", "-i", "0,1,3").returncode == 0
@@ -122,3 +117,4 @@ def test_links_do_not_matter_for_single_resets(nvml_machine: Callable[..., Machi
     for gpu in "01":
         machine.ctl("set", gpu, "nvlink=1")
     assert machine.python("result = [nvml.nvmlDeviceSetMigMode(device(), 1), *nvml.nvmlDeviceGetMigMode(device())]") == [0, 1, 1]
+    assert smi(machine, "-r", "-i", "0").returncode == 0

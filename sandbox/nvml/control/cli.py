@@ -134,8 +134,10 @@ def _destroy(emulator: Emulator, options: argparse.Namespace) -> None:
 
 
 def _set(emulator: Emulator, options: argparse.Namespace) -> None:
-    knob, value = parse(options.setting)
-    emulator.set_knob(emulator.gpu_index(options.gpu), knob, value)
+    settings = [parse(setting) for setting in options.settings]
+    gpu = emulator.gpu_index(options.gpu)
+    for knob, value in settings:
+        emulator.set_knob(gpu, knob, value)
 
 
 def _xid(emulator: Emulator, options: argparse.Namespace) -> None:
@@ -197,8 +199,8 @@ def _parser() -> argparse.ArgumentParser:
     repartition.add_argument("instances", metavar="PROFILE[@START],...")
     destroy = _gpu_command(commands, "destroy", _destroy, "destroy a GPU instance with its compute instances")
     destroy.add_argument("gpu_instance", type=int, metavar="GPU_INSTANCE")
-    setting = _gpu_command(commands, "set", _set, "set a knob of a GPU")
-    setting.add_argument("setting", metavar="KNOB=VALUE")
+    setting = _gpu_command(commands, "set", _set, "set knobs of a GPU")
+    setting.add_argument("settings", nargs="+", metavar="KNOB=VALUE")
 
     xid = _gpu_command(commands, "xid", _xid, "post an XID event of a GPU")
     xid.add_argument("number", type=int, metavar="N")
