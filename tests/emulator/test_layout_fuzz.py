@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+import resource
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +91,16 @@ FILES: dict[str, bytes] = {
 PLANS = ("good", "with a mark", "windows", "yes", "anchors")
 
 
+@pytest.fixture
+def bounded_memory() -> Iterator[None]:
+    """4 GiB for this process: what unfolds without end shall fail here, and not take the machine along."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+@pytest.mark.usefixtures("bounded_memory")
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_of_any_bytes_is_a_plan_or_a_sentence(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "mig-parted.yaml"

@@ -3,21 +3,22 @@
 """User values in messages: never too long, never a failure of their own."""
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable
 from typing import Any
 
 _LONGEST = 120
+_SHORT = reprlib.Repr()  # looks at a few items of a few levels: a small file can unfold to more than memory holds
+_SHORT.maxlevel = 4
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = _LONGEST
 
 
 def shown(value: Any) -> str:
-    """Return ``repr(value)``, shortened; Python refuses to print integers of more than 4300 digits, and what is nested too deeply."""
+    """Return ``repr(value)``, shortened; Python refuses to print integers of more than 4300 digits."""
     try:
-        text = repr(value)
+        return clipped(_SHORT.repr(value))
     except ValueError:
-        text = "a huge number"
-    except RecursionError:
-        text = "something nested without end"
-    return clipped(text)
+        return "a huge number"
 
 
 def clipped(text: str) -> str:

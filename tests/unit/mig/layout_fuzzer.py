@@ -135,6 +135,14 @@ class LayoutFuzzer:
         return {self._key(): self._junk(depth - 1) for _number in range(self._draw.randrange(4))}
 
 
+def bomb(levels: int) -> list[Any]:
+    """Return nine times the same list of nine times the same list: what a few lines of YAML aliases unfold to."""
+    value: list[Any] = ["1g.10gb"] * 9
+    for _level in range(levels - 1):
+        value = [value] * 9
+    return value
+
+
 def nested(depth: int) -> Any:
     """Return a list in a list in a list, deeper than Python follows by recursion when ``depth`` is above a thousand."""
     value: Any = "1g.10gb"

@@ -13,7 +13,7 @@ from ansible_collections.gpufleet.dra.plugins.module_utils.mig.parted import lay
 from ansible_collections.gpufleet.dra.plugins.module_utils.mig.plan import make_plan
 from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import FleetError
 
-from tests.unit.mig.layout_fuzzer import LayoutFuzzer, nested
+from tests.unit.mig.layout_fuzzer import LayoutFuzzer, bomb, nested
 from tests.unit.mig.models import gpu
 
 FILES = 10_000
@@ -55,8 +55,8 @@ def test_ten_thousand_layout_files() -> None:
 
 
 HOSTILE: dict[str, Any] = {
-    "deep": nested(100_000), "huge number": 10**5000, "not a number": float("nan"), "superscript": "²", "long digits": "9" * 5000,
-    "long name": "9" * 5000 + "g.10gb", "two lines": "3g.40gb\n7g.80gb", "surrogate": "\ud800", "bytes": b"\xff", "long": "3g.40gb" * 100_000,
+    "deep": nested(100_000), "bomb": bomb(12), "bomb in a mapping": {"1g.10gb": bomb(12)}, "huge number": 10**5000, "not a number": float("nan"),
+    "superscript": "²", "long digits": "9" * 5000, "long name": "9" * 5000 + "g.10gb", "two lines": "3g.40gb\n7g.80gb", "surrogate": "\ud800", "bytes": b"\xff", "long": "3g.40gb" * 100_000,
     "wide": {f"{number}g.10gb": 1 for number in range(20_000)},
 }  # fmt: skip
 PLACES = [
