@@ -55,10 +55,20 @@ def test_ten_thousand_layout_files() -> None:
 
 
 HOSTILE: dict[str, Any] = {
-    "deep": nested(100_000), "bomb": bomb(12), "bomb in a mapping": {"1g.10gb": bomb(12)}, "huge number": 10**5000, "not a number": float("nan"),
-    "superscript": "²", "long digits": "9" * 5000, "long name": "9" * 5000 + "g.10gb", "two lines": "3g.40gb\n7g.80gb", "surrogate": "\ud800", "bytes": b"\xff", "long": "3g.40gb" * 100_000,
+    "deep": nested(100_000),
+    "bomb": bomb(12),
+    "bomb in a mapping": {"1g.10gb": bomb(12)},
     "wide": {f"{number}g.10gb": 1 for number in range(20_000)},
-}  # fmt: skip
+    "long": "3g.40gb" * 100_000,
+    "long digits": "9" * 5000,
+    "long name": "9" * 5000 + "g.10gb",
+    "huge number": 10**5000,
+    "not a number": float("nan"),
+    "superscript": "²",
+    "two lines": "3g.40gb\n7g.80gb",
+    "surrogate": "\ud800",
+    "bytes": b"\xff",
+}
 PLACES = [
     lambda value: {"layouts": value},
     lambda value: {"layouts": [value]},
