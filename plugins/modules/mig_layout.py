@@ -296,7 +296,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpufleet.dra.plugins.module_utils.converge.deadline import end_process_soon
 from ansible_collections.gpufleet.dra.plugins.module_utils.converge.run import STATE_DIR, Policy, apply_layout, look
 from ansible_collections.gpufleet.dra.plugins.module_utils.mig.parted import layout_from_options
-from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.module_edge import NVML_ARG_SPEC, failures, require_python
+from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.module_edge import NVML_ARG_SPEC, failures, give_warnings, require_python
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.reset import reset_gpus
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.session import NvmlSession
 from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import FleetError, finding
@@ -358,6 +358,7 @@ def main() -> None:
             if error.finding.code == "PhaseTimeout":
                 end_process_soon()
             raise
+    give_warnings(module, result)
     module.exit_json(**result)
 
 

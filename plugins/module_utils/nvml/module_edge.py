@@ -31,11 +31,22 @@ def failures(module: Any, result: dict[str, Any] | None = None) -> Iterator[None
     """Turn FleetError and NvmlError inside the block into fail_json with reason and remedy. ``result`` holds what is true at failure time."""
     try:
         yield
-    except FleetError as error:
-        module.fail_json(**{**(result or {}), **error.as_failure()})
-    except UnreadableGpu as error:
-        module.fail_json(**{**(result or {}), **FleetError(error.finding()).as_failure()})
-    except NvmlError as error:
-        code = "NvmlNoPermission" if error.code == NO_PERMISSION else "NvmlCallFailed"
-        failed = FleetError(finding(code, platform.node(), call=error.call, error=error.name))
-        module.fail_json(**{**(result or {}), **failed.as_failure()})
+    except (FleetError, NvmlError) as error:
+        truth = {} if result is None else result
+        give_warnings(module, truth)
+        module.fail_json(**{**truth, **_told(error).as_failure()})
+
+
+def give_warnings(module: Any, result: dict[str, Any]) -> None:
+    """Hand the texts under ``warnings`` to Ansible as warnings, and take them out of the result."""
+    for text in result.pop("warnings", []):
+        module.warn(text)
+
+
+def _told(error: FleetError | NvmlError) -> FleetError:
+    if isinstance(error, FleetError):
+        return error
+    if isinstance(error, UnreadableGpu):
+        return FleetError(error.finding())
+    code = "NvmlNoPermission" if error.code == NO_PERMISSION else "NvmlCallFailed"
+    return FleetError(finding(code, platform.node(), call=error.call, error=error.name))

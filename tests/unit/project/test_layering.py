@@ -16,7 +16,7 @@ PACKAGE = "ansible_collections.gpufleet.dra.plugins.module_utils"
 # What may be imported, by room; first match wins. Node code is standard library and our own code only.
 PURE_STDLIB = {
     "__future__", "collections", "copy", "dataclasses", "decimal", "enum", "fnmatch", "fractions", "functools", "itertools", "json", "math", "operator", "re",
-    "typing", "xml",
+    "reprlib", "typing", "xml",
 }
 # The rooms that run on GPU nodes.
 NODE_ROOMS = ("mig", "converge", "nvml", "dra", "knowledge", "boot")
