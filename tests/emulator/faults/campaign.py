@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Disturbs every transition: at every call, by every kind of fault, or by a sample of that in which every function meets every kind.
 
-``python -m tests.emulator.faults.campaign`` prints what it did as JSON. It needs the emulator's library as the one that the loader finds.
+``python -m tests.emulator.faults.campaign`` prints what it did as JSON, and on stderr how far it has come. It needs the emulator's library as the one that the
+loader finds.
 """
 from __future__ import annotations
 
@@ -135,6 +136,7 @@ def _disturb(number: int, folder: Path, faults: list[Fault]) -> Report:
             else:
                 missed.append(f"{transition.name}: {fault}")
     shutil.rmtree(folder)
+    print(f"{transition.name}: {runs} runs, {len(violations)} violations, {len(missed)} missed", file=sys.stderr)
     return Report(transition.name, len(judge.calls), runs, judge.reruns, met, missed, violations)
 
 

@@ -144,6 +144,9 @@ class _Failed(Exception):
 class _Module:
     """The part of AnsibleModule that failures need."""
 
+    def warn(self, text: str) -> None:
+        """Tell nobody: warnings are part of the result."""
+
     def fail_json(self, **said: Any) -> NoReturn:
         raise _Failed(said)
 
