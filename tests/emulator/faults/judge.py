@@ -50,6 +50,10 @@ class Judge:
     def judge(self, fault: Fault, run: Run) -> list[str]:
         """Return what is wrong after a disturbed run, as sentences; also with the runs that follow it. The machine is left behind."""
         wrong = [*self._outcome(fault, run), *self._journal(run, fault), *self._harm(run)]
+        # An instance whose processes are hidden may be meant to go; that it stays is NVML's doing then.
+        more = _destruction(run) - self._destroyed
+        if more and not fault.hides:
+            wrong.append(f"it went to destroy what the undisturbed run leaves: {sorted(map(str, more))}")
         # What follows depends on nothing else than the machine and the journal.
         left = json.dumps([run.shown, _without_times(run.journal)], sort_keys=True)
         if left not in self._seen:
@@ -59,6 +63,9 @@ class Judge:
     # -- the run itself ----------------------------------------------------------------------------------------------------------------------------
 
     def _outcome(self, fault: Fault, run: Run) -> Iterator[str]:
+        # Nothing watches over the first call, which opens NVML.
+        if fault.kind.late and run.hit and fault.number > 1 and run.changes_after_hit:
+            yield "a call took too long, and it went on changing"
         if run.outcome is None:
             if not fault.kind.kill:
                 yield "it was killed, by nobody"
@@ -75,20 +82,13 @@ class Judge:
         # A GPU that says it has no MIG is passed over where all GPUs are meant.
         if now != self.new and not (fault.hides and now == self._old):
             yield f"it claims success with {describe(now)}"
-        # Nothing watches over the calls that open and close NVML.
-        if fault.kind.late and run.hit and 1 < fault.number < len(self.calls):
-            yield "a call took too long, and it went on"
 
     def _failure(self, fault: Fault, run: Run, error: Mapping[str, Any]) -> Iterator[str]:
         now = read_state(run.shown)
         said = error["msg"]
         if not error["reason"] or not said.endswith(f"[{error['reason']}]") or "\n" in said or "Traceback" in said:
             yield f"its failure is not a sentence with a reason: {error}"
-        if error["reason"] == "PhaseTimeout":
-            if run.changes_after_hit:
-                yield "it gave up, and went on changing"
-            return
-        if fault.kind.lasting or fault.hides:  # it could not read how the GPU was, or is
+        if error["reason"] == "PhaseTimeout" or fault.kind.lasting or fault.hides:  # it knows only the journal, or not even that
             return
         if run.outcome["result"].get("changed", False) != (now != self._old):
             yield f"it says changed={run.outcome['result'].get('changed')}, the machine went from {describe(self._old)} to {describe(now)}"
@@ -133,9 +133,6 @@ class Judge:
         gone = (self._kept | self._in_use) - identities(run.shown)
         if gone:
             yield f"what was to stay is gone or was made anew: {sorted(map(str, gone))}"
-        more = _destruction(run) - self._destroyed
-        if more:
-            yield f"it went to destroy what the undisturbed run leaves: {sorted(map(str, more))}"
 
     # -- the runs after it -------------------------------------------------------------------------------------------------------------------------
 
