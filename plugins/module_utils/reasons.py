@@ -227,6 +227,11 @@ REASONS = _rows(
         "Remove it, or move it so that it counts: in layouts the first match decides, in a mig-parted file the last.",
     ),
     Reason(
+        "LayoutGpuAbsent", WARNING,
+        "it names GPUs that this node does not have ({missing})",
+        "Nothing has to be done where one file serves nodes with fewer GPUs; elsewhere look for the GPU that is missing.",
+    ),
+    Reason(
         "LayoutEntriesOverlap", WARNING,
         "{winner} decides, but {losers} matches this GPU too and asks for something else",
         "Make the matches exclude each other, so that the order of the entries does not decide.",

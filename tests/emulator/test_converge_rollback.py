@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.emulator.modules import run_module
+from tests.emulator.modules import run_engine, run_module
 from tests.emulator.test_converge_journal import journal
 
 HALVES = [{"match": "all", "instances": {"3g.40gb": 2}}]
@@ -47,6 +47,28 @@ def test_what_was_destroyed_is_made_again_at_its_place(nvml_machine: Any, symbol
 def gpu_label(result: dict[str, Any], number: int) -> str:
     gpu = result["before"][number]
     return f"GPU {gpu['index']} ({gpu['product']}, {gpu['uuid']})"
+
+
+def test_the_device_nodes_of_a_gpu_that_does_not_answer_are_left_alone(nvml_machine: Any) -> None:
+    machine = nvml_machine("h100-80gb-hbm3:2")
+    run_module(machine, "mig_layout", layouts=SEVEN)
+    other = [{"match": {"index": 0}, "instances": {"3g.40gb": 2}}]
+    lost = f"""
+        import json
+        from ansible_collections.gpufleet.dra.plugins.module_utils.converge import run
+        from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.device_nodes import NodeChanges
+        asked = []
+        run.put_device_nodes_right = lambda before, after, root: asked.append([gpu["index"] for gpu in before["gpus"]]) or NodeChanges()
+        survey = run.survey
+        run.survey = lambda session: (lambda facts: {{**facts, "gpus": facts["gpus"][:1], "unreadable_gpus": [{{"index": 1}}]}})(survey(session))
+        try:
+            with NvmlSession() as session:
+                run.apply_layout(session, parse_layouts({other!r}), run.Policy(state_dir={str(machine.directory.parent / 'state')!r}), {{}})
+        except FleetError as error:
+            result = [error.finding.code, asked]
+    """
+    fault(machine, CREATE, 1)
+    assert run_engine(machine, lost) == ["InstanceCreateFailed", [[0]]]
 
 
 def test_a_divided_instance_comes_back_divided(nvml_machine: Any) -> None:

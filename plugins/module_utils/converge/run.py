@@ -21,6 +21,7 @@ from ..nvml.codes import NvmlError
 from ..nvml.device_nodes import NodeChanges, put_device_nodes_right, wrong_device_nodes
 from ..nvml.inventory import read_inventory, survey
 from ..nvml.session import NvmlSession
+from ..nvml.unreadable import as_fleet_error
 from ..reasons import Finding, FleetError, finding
 from .busy import Patience, wait_until_free
 from .deadline import READ, Overrun, PhaseClock, run_bounded
@@ -196,7 +197,7 @@ class _Run:
 
     def _fail(self, plan: Plan, workers: Sequence[GpuWorker], facts: dict[str, Any], error: FleetError | NvmlError) -> NoReturn:
         """Say how the GPUs are left, in the result, in the journal and in the error."""
-        found = error.finding if isinstance(error, FleetError) else finding("NvmlCallFailed", _NODE, call=error.call, error=error.name)
+        found = as_fleet_error(error).finding
         before = self._result["before"]
         try:
             self._result.update(_as_read(self._survey()))
@@ -217,7 +218,9 @@ class _Run:
         with suppress(FleetError):
             self._journal.finish(RUN_FAILED if half_done else ROLLED_BACK, failed.sentence())
         if self._result["nvml"] is not None:
-            self._put_device_nodes_right(facts)
+            # Of a GPU that does not answer it is not known which instances it has.
+            answering = {gpu["uuid"] for gpu in self._result["nvml"]["gpus"]}
+            self._put_device_nodes_right({**facts, "gpus": [gpu for gpu in facts["gpus"] if gpu["uuid"] in answering]})
         raise FleetError(failed) from error
 
     def _forget(self) -> None:
@@ -261,9 +264,12 @@ def converge(workers: Sequence[GpuWorker]) -> None:
 
 
 def _merge(findings: Sequence[Finding]) -> Finding:
-    """Return one finding for all GPUs that wait; what takes most, being enough for each, decides the reason."""
+    """Return one finding for all GPUs that wait, with the cause of each; what takes most, being enough for each, decides the reason."""
     first = min(findings, key=lambda item: _WAITS.index(item.code))
-    return replace(first, subject=", ".join(item.subject for item in findings), details={"gpus": [item.details["gpu"] for item in findings]})
+    details = {"gpus": [item.details["gpu"] for item in findings], "findings": [item.as_dict() for item in findings]}
+    if len(findings) == 1:
+        return replace(first, details=details)
+    return replace(first, subject=_NODE, cause="; ".join(f"{item.subject}: {item.cause}" for item in findings), details=details)
 
 
 def _description(facts: dict[str, Any], plan: Plan) -> dict[str, Any]:

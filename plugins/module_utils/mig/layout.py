@@ -3,7 +3,7 @@
 """What is wanted, before any GPU is asked: the ``layouts`` option, parsed into rules. mig-parted files become the same rules (parted.py)."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -76,7 +76,8 @@ class Layout:
         return hits[-1] if self.last_wins else hits[0]
 
     def findings(self, gpus: Iterable[Gpu]) -> list[Finding]:
-        """Return a warning for each entry that decides nothing on a node with ``gpus`` though it matches, and for each GPU that entries compete for.
+        """Return a warning for each entry that names a GPU which is not among ``gpus``, or decides nothing though it matches, and for each GPU that entries
+        compete for.
 
         In our format a later entry whose match is plainly the wider one (``all`` after ``index``) is how a fallback is written, and no competition.
         """
@@ -86,6 +87,9 @@ class Layout:
             deciding = [winner for gpu, winner in winners if rule.applies_to(gpu)]
             if deciding and rule not in deciding:
                 found.append(finding("LayoutEntryUnused", rule.where, winners=listed(dict.fromkeys(winner.where for winner in deciding))))
+            missing = rule.match.missing(gpus)
+            if missing:
+                found.append(finding("LayoutGpuAbsent", rule.where, missing=listed(missing)))
         for gpu, winner in winners:
             losers = [rule.where for rule in self.rules if rule is not winner and rule.applies_to(gpu) and self._competes(rule, winner)]
             if losers:
@@ -103,7 +107,8 @@ class Layout:
         present = ", ".join(f"{gpu.label} at {gpu.pci_bus_id}, minor {gpu.minor}, id {gpu.pci_device_id}" for gpu in gpus) or "no GPU"
         for rule in self.rules:
             missing = rule.match.missing(gpus)
-            if missing:
+            # nvidia-mig-parted walks the GPUs that there are, so one file serves nodes of four and of eight.
+            if missing and not self.last_wins:
                 raise FleetError(finding("LayoutMatchesNothing", rule.where, {"missing": missing}, match=listed(missing), gpus=present))
         if self.rules and not any(rule.match.matches(gpu) for rule in self.rules for gpu in gpus):
             matches = listed((str(rule.match) for rule in self.rules), "; ")
@@ -152,10 +157,17 @@ def _intent(text: str, where: str) -> str:
 
 def _requests(raw: Any, where: str) -> tuple[Request, ...]:
     if isinstance(raw, dict):
-        return tuple(Request(_profile(profile, where), parse_count(count, f"{where}.{clipped(str(profile))}")) for profile, count in raw.items())
+        return not_all_zero([Request(_profile(name, where), parse_count(count, f"{where}.{clipped(str(name))}")) for name, count in raw.items()], where)
     if isinstance(raw, list):
-        return tuple(_listed(item, f"{where}[{number}]") for number, item in enumerate(raw))
+        return not_all_zero([_listed(item, f"{where}[{number}]") for number, item in enumerate(raw)], where)
     raise FleetError(finding("InvalidLayout", where, problem=f"they are {shown(raw)}", allowed=_FORMS))
+
+
+def not_all_zero(requests: Sequence[Request], where: str) -> tuple[Request, ...]:
+    """Return the requests. Raises FleetError InvalidLayout when there are some and none asks for an instance: a slip would clear the GPU."""
+    if requests and not any(request.count for request in requests):
+        raise FleetError(finding("InvalidLayout", where, problem="every count is 0", allowed="Give {} for no instance"))
+    return tuple(requests)
 
 
 def _profile(name: Any, where: str) -> str:

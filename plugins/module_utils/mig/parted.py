@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..reasons import FleetError, finding
-from .layout import DISABLED, ENABLED, Layout, Request, Rule, parse_count, parse_layouts
+from .layout import DISABLED, ENABLED, Layout, Request, Rule, not_all_zero, parse_count, parse_layouts
 from .match import Match, match_values
 from .profile_names import parse_profile
 from .shown import clipped, listed, shown
@@ -106,6 +106,4 @@ def _requests(devices: Any, where: str) -> tuple[Request, ...]:
             raise FleetError(finding("InvalidLayout", where, problem=f"{shown(name)} is not a MIG profile name",
                                      allowed="Give names such as 3g.40gb or 1c.3g.40gb"))
         requests.append(Request(name, parse_count(raw, f"{where}.{clipped(name)}")))
-    if requests and not any(request.count for request in requests):
-        raise FleetError(finding("InvalidLayout", where, problem="every count is 0", allowed="Give {} for no instance"))
-    return tuple(requests)
+    return not_all_zero(requests, where)

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..reasons import FleetError, finding
-from .codes import NO_PERMISSION, NvmlError
-from .unreadable import UnreadableGpu
+from .codes import NvmlError
+from .unreadable import as_fleet_error
 
 NVML_ARG_SPEC: dict[str, dict[str, Any]] = {
     "driver_root": {"type": "path", "default": "/"},
@@ -34,19 +34,10 @@ def failures(module: Any, result: dict[str, Any] | None = None) -> Iterator[None
     except (FleetError, NvmlError) as error:
         truth = {} if result is None else result
         give_warnings(module, truth)
-        module.fail_json(**{**truth, **_told(error).as_failure()})
+        module.fail_json(**{**truth, **as_fleet_error(error).as_failure()})
 
 
 def give_warnings(module: Any, result: dict[str, Any]) -> None:
     """Hand the texts under ``warnings`` to Ansible as warnings, and take them out of the result."""
     for text in result.pop("warnings", []):
         module.warn(text)
-
-
-def _told(error: FleetError | NvmlError) -> FleetError:
-    if isinstance(error, FleetError):
-        return error
-    if isinstance(error, UnreadableGpu):
-        return FleetError(error.finding())
-    code = "NvmlNoPermission" if error.code == NO_PERMISSION else "NvmlCallFailed"
-    return FleetError(finding(code, platform.node(), call=error.call, error=error.name))

@@ -6,9 +6,10 @@ One such GPU must not hide the others from somebody who looks (nvml_info), and m
 """
 from __future__ import annotations
 
+import platform
 from typing import Any, Optional
 
-from ..reasons import Finding, finding
+from ..reasons import Finding, FleetError, finding
 from .codes import (
     DRIVER_NOT_LOADED,
     FUNCTION_NOT_FOUND,
@@ -55,3 +56,13 @@ class UnreadableGpu(NvmlError):
             "index": self.index, "uuid": self.uuid, "pci_bus_id": self.pci_bus_id, "call": self.call, "error": self.name,
             "reason": found.code, "message": found.sentence(),
         }
+
+
+def as_fleet_error(error: FleetError | NvmlError) -> FleetError:
+    """Return the failure as the sentence for a user: about the GPU that does not answer, or about the call on this node."""
+    if isinstance(error, FleetError):
+        return error
+    if isinstance(error, UnreadableGpu):
+        return FleetError(error.finding())
+    code = "NvmlNoPermission" if error.code == NO_PERMISSION else "NvmlCallFailed"
+    return FleetError(finding(code, platform.node(), call=error.call, error=error.name))

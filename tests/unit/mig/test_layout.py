@@ -178,6 +178,8 @@ def test_a_driver_that_lists_no_profiles_with_mig_off_is_named() -> None:
     ([{"match": "all", "instances": 7}], "they are 7"),
     ([{"match": "all", "instances": {"1g": -1}}], "-1 is not a number from 0 to 64"),
     ([{"match": "all", "instances": {"1g": True}}], "True is not a number"),
+    ([{"match": "all", "instances": {"1g": 0, "3g": "0"}}], "every count is 0"),
+    ([{"match": "all", "instances": [{"profile": "1g", "count": 0}]}], "every count is 0"),
     ([{"match": "all", "instances": {"1g": 10**5000}}], "a huge number is not"),
     ([{"match": "all", "instances": {10**5000: 1}}], "a huge number is not a profile"),
     ([{"match": "all", "instances": {None: 1}}], "None is not a profile"),
@@ -251,6 +253,15 @@ def test_mistakes_in_mig_parted_files_are_named_with_the_file(document: Any, sel
         parse_parted(document, selected, "conf/mig.yaml")
     assert caught.value.finding.code == reason
     assert text in str(caught.value) and str(caught.value).startswith("conf/mig.yaml")
+
+
+def test_a_mig_parted_file_for_more_gpus_than_there_are_counts_for_those_that_there_are() -> None:
+    layout = parse_parted(parted([{"devices": [0, 1, 2], "mig-enabled": True, "mig-devices": {"7g.80gb": 1}}]), None, "f.yaml")
+    made = make_plan([gpu("h100", 0), gpu("h100", 1)], layout, "keep")
+    assert len({step.gpu_uuid for step in made.steps}) == 2
+    assert [(found.code, found.cause) for found in made.findings] == [("LayoutGpuAbsent", "it names GPUs that this node does not have (index 2)")]
+    with pytest.raises(FleetError, match="LayoutMatchesNothing"):
+        make_plan([gpu("rtx", 3)], layout, "keep")
 
 
 def test_the_two_formats_exclude_each_other() -> None:
