@@ -74,7 +74,10 @@ def _named(config: dict[str, Any], kind: str, name: str) -> dict[str, Any]:
 
 def _authority(cluster: dict[str, Any], folder: str, refuse: Callable[[str], FleetError]) -> dict[str, str]:
     if cluster.get("certificate-authority-data"):
-        return {"ca_pem": base64.b64decode(cluster["certificate-authority-data"]).decode("ascii")}
+        try:
+            return {"ca_pem": base64.b64decode(cluster["certificate-authority-data"]).decode("ascii")}
+        except (TypeError, ValueError):
+            raise refuse("its certificate-authority-data is not a certificate in base64") from None
     if cluster.get("certificate-authority"):
         return {"ca_file": posixpath.join(folder, str(cluster["certificate-authority"]))}
     raise refuse("it names no certificate authority for the API server")
@@ -82,10 +85,14 @@ def _authority(cluster: dict[str, Any], folder: str, refuse: Callable[[str], Fle
 
 def _reachable_at_boot(server: str, refuse: Callable[[str], FleetError]) -> str:
     """Return ``server``. k3s and RKE2 give the kubelet an address of their own process, which answers only when they run: too late."""
-    url = urlsplit(server)
-    if url.scheme != "https" or not url.hostname:
+    try:
+        url = urlsplit(server)
+        usable = url.scheme == "https" and bool(url.hostname) and url.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
         raise refuse(f"the API server {server} is not an https address")
-    if url.hostname == "localhost" or _is_loopback(url.hostname):
+    if url.hostname == "localhost" or _is_loopback(str(url.hostname)):
         raise refuse(f"the API server {server} is on the node itself, and does not answer before the kubelet runs")
     return server
 

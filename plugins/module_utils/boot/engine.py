@@ -3,19 +3,19 @@
 """What touches the GPUs at boot: waits for the driver, then lets the MIG engine make the layout, under the same lock and journal as the module mig_layout."""
 from __future__ import annotations
 
-import platform
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any
 
 from ..converge.run import Policy, apply_layout, look
 from ..nvml.codes import NvmlError
-from ..nvml.reset import reset_gpus
+from ..nvml.reset import reset_gpus, reset_limit_s
 from ..nvml.session import NvmlSession
-from ..reasons import FleetError, finding
+from ..nvml.unreadable import as_fleet_error
+from ..reasons import FleetError
 from .settings import BootSettings
 
 _HOST_DRIVER = "/"
@@ -34,10 +34,8 @@ def make_layout(settings: BootSettings, state_dir: str) -> dict[str, Any]:
     try:
         with _driver(settings) as session:
             apply_layout(session, settings.layout, _policy(settings, state_dir), result)
-    except FleetError as error:
-        failure = failure_fields(error)
-    except NvmlError as error:
-        failure = failure_fields(_call_failed(error))
+    except (FleetError, NvmlError) as error:
+        failure = failure_fields(as_fleet_error(error))
     return {**{name: result[name] for name in _TOLD}, **failure}
 
 
@@ -47,7 +45,7 @@ def differences(settings: BootSettings, state_dir: str) -> list[str]:
         with NvmlSession(_HOST_DRIVER) as session:
             seen = look(session, settings.layout, _policy(settings, state_dir))
     except NvmlError as error:
-        raise _call_failed(error) from error
+        raise as_fleet_error(error) from error
     return [step["text"] for step in seen["plan"]] + [f"put device node {node} right" for node in seen["device_nodes"]["made"]]
 
 
@@ -67,15 +65,22 @@ def _driver(settings: BootSettings) -> Iterator[NvmlSession]:
     deadline = time.monotonic() + settings.wait_s
     while True:
         last = time.monotonic() >= deadline
-        try:
-            with NvmlSession(_HOST_DRIVER) as session:
-                if last or _present(session) >= settings.gpu_uuids:
-                    yield session
-                    return
-        except FleetError as error:
-            if last or error.finding.code != "NvmlDriverNotLoaded":
-                raise
+        with ExitStack() as stack:
+            session = _opened(stack, last)
+            if session is not None and (last or _present(session) >= settings.gpu_uuids):
+                yield session
+                return
         time.sleep(_POLL_S)
+
+
+def _opened(stack: ExitStack, last: bool) -> NvmlSession | None:
+    """Return a session that ``stack`` closes, or None while the driver is not loaded and there is time."""
+    try:
+        return stack.enter_context(NvmlSession(_HOST_DRIVER))
+    except FleetError as error:
+        if last or error.finding.code != "NvmlDriverNotLoaded":
+            raise
+    return None
 
 
 def _present(session: NvmlSession) -> set[str]:
@@ -88,9 +93,9 @@ def _present(session: NvmlSession) -> set[str]:
 
 
 def _policy(settings: BootSettings, state_dir: str) -> Policy:
-    reset = partial(reset_gpus, driver_root=_HOST_DRIVER, run=_run) if settings.allow_reset else None
+    reset = partial(reset_gpus, driver_root=_HOST_DRIVER, run=_run, timeout_s=reset_limit_s(settings.phase_timeout_s))
     return Policy(
-        unlisted="keep", wait_s=settings.wait_s, reset=reset, phase_timeout_s=settings.phase_timeout_s, state_dir=state_dir,
+        unlisted="keep", wait_s=settings.wait_s, reset=reset if settings.allow_reset else None, phase_timeout_s=settings.phase_timeout_s, state_dir=state_dir,
         ignore_health=settings.ignore_health,
     )
 
@@ -100,7 +105,3 @@ def _run(command: list[str]) -> tuple[int, str, str]:
     # pylint: disable-next=ansible-bad-function
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
-
-
-def _call_failed(error: NvmlError) -> FleetError:
-    return FleetError(finding("NvmlCallFailed", platform.node(), call=error.call, error=error.name))

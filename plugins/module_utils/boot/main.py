@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Sequence
 
+from ..converge.deadline import end_process_soon
 from ..reasons import FleetError
 from .engine import differences, make_layout
 from .messages import complain, inform
@@ -18,6 +19,8 @@ from .settings import read_settings
 SETTINGS = "/etc/gpufleet/mig-boot.json"
 STATE_DIR = "/var/lib/gpufleet"
 RECORD = "mig-boot-state.json"
+# After this a call may hang in the driver for ever, and the process with it.
+_HANGS = "PhaseTimeout"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,9 +37,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             steps = differences(settings, options.state_dir)
             inform("The GPUs have the layout that is made at boot." if not steps else f"A boot would still have to {'; '.join(steps)}.")
             return 1 if steps else 0
-        sys.stdout.write(json.dumps(make_layout(settings, options.state_dir)) + "\n")
+        outcome = make_layout(settings, options.state_dir)
+        sys.stdout.write(json.dumps(outcome) + "\n")
+        sys.stdout.flush()
+        if outcome.get("reason") == _HANGS:
+            end_process_soon()
     except FleetError as error:
         complain(str(error))
+        if error.finding.code == _HANGS:
+            end_process_soon()
         return 1
     return 0
 

@@ -11,6 +11,7 @@ import json
 import platform
 import subprocess
 import sys
+from contextlib import suppress
 from typing import Any, Optional
 
 from ..reasons import FleetError, finding
@@ -68,12 +69,15 @@ def _engine(settings: BootSettings, settings_path: str, state_dir: str) -> dict[
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     try:
         said, _none = process.communicate(timeout=settings.timeout_s)
-    except subprocess.TimeoutExpired:
+    except subprocess.TimeoutExpired as late:
         process.kill()
         try:
             process.wait(_KILL_GRACE_S)
         except subprocess.TimeoutExpired:
             warn(f"Process {process.pid} hangs in the driver and cannot be ended.")
+        # It may have said how it went, and hang on its way out.
+        with suppress(ValueError):
+            return dict(json.loads(late.output or b""))
         raise _ended(f"did not end within {settings.timeout_s:.0f} s") from None
     try:
         return dict(json.loads(said))
