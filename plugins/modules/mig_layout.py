@@ -297,7 +297,7 @@ from ansible_collections.gpufleet.dra.plugins.module_utils.converge.deadline imp
 from ansible_collections.gpufleet.dra.plugins.module_utils.converge.run import STATE_DIR, Policy, apply_layout, look
 from ansible_collections.gpufleet.dra.plugins.module_utils.mig.parted import layout_from_options
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.module_edge import NVML_ARG_SPEC, failures, give_warnings, require_python
-from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.reset import reset_gpus
+from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.reset import reset_gpus, reset_limit_s
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.session import NvmlSession
 from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import FleetError, finding
 
@@ -329,7 +329,7 @@ def policy_of(module: AnsibleModule) -> Policy:
     params = module.params
     if params["phase_timeout"] < 1:
         raise FleetError(finding("InvalidLayout", "phase_timeout", problem=f"it is {params['phase_timeout']}", allowed="Give 1 second or more"))
-    reset = partial(reset_gpus, driver_root=params["driver_root"], run=module.run_command, timeout_s=params["phase_timeout"])
+    reset = partial(reset_gpus, driver_root=params["driver_root"], run=module.run_command, timeout_s=reset_limit_s(params["phase_timeout"]))
     return Policy(
         unlisted=params["unlisted"],
         wait_s=params["timeout"] if params["on_busy"] == "wait" else 0,

@@ -49,7 +49,7 @@ def _check(content: Any) -> None:
     waiting, count = [content], 0
     while waiting:
         value = waiting.pop()
-        count += 1
+        count += len(value) if isinstance(value, (dict, list)) else 0
         if count > _MOST_VALUES:
             raise ValueError(f"it has more than {_MOST_VALUES} values, counting what its aliases stand for")
         if isinstance(value, dict):

@@ -105,14 +105,11 @@ class InstanceActions:
         # Two can have the same slices. Over a whole GPU instance the one with more multiprocessors is meant (1_SLICE_REV1 in a 1g with double memory), as
         # nvidia-smi -C has it; in a part of one the plain one, which has the lower id.
         profile = min(fitting, key=lambda item: (-item.multiprocessors if whole else 0, item.id))
-        place = next((place for place in self._session.compute_placements(instance, profile.id) if place[0] == step.compute_start), None)
+        # Older drivers know no places of compute instances, and choose them.
+        places = optional(lambda: self._session.compute_placements(instance, profile.id), FUNCTION_NOT_FOUND) or []
+        place = next((place for place in places if place[0] == step.compute_start), None)
         self._clock.check()
-        try:
-            self._session.create_compute_instance(instance, profile.id, *(place or ()))
-        except NvmlError as error:
-            if error.code != FUNCTION_NOT_FOUND:
-                raise
-            self._session.create_compute_instance(instance, profile.id)  # an older driver, which chooses the place
+        self._session.create_compute_instance(instance, profile.id, *(place or ()))
 
     # -- lookup ------------------------------------------------------------------------------------------------------------------------------------
 

@@ -84,6 +84,10 @@ class ModeChange:
             return False
         return bool(gpu.reset_free) or self._mode_current() == gpu.mode_current
 
+    def is_on(self) -> bool:
+        """Return whether MIG mode is in effect, so that instances can be made."""
+        return bool(self._mode_current())
+
     def go_back(self) -> bool:
         """Set the mode as it was before the run and return whether it is so. Raises NvmlError."""
         self._set(self._gpu.mode_pending)
@@ -112,7 +116,9 @@ class ModeChange:
                 raise self._postponed("ResetRequired", wanted, why, status)
             failed = self._without_session(reset, [self._gpu.uuid, *partners])
         if failed is not None:
-            raise Postponed(replace(failed, subject=self._gpu.label, details={"gpu": self._gpu.uuid}))
+            held = find_holders(self._session, self._gpu)
+            cause = f"{failed.cause}, in use by {held.text}" if held.details else failed.cause
+            raise Postponed(replace(failed, subject=self._gpu.label, cause=cause, details={"gpu": self._gpu.uuid, "holders": held.details}))
 
     def _without_session(self, reset: Reset, uuids: Sequence[str]) -> Finding | None:
         """Reset GPUs while no session is open; return why that failed, or None."""

@@ -52,8 +52,10 @@ def take_back(entries: Sequence[Entry], actions: InstanceActions, mode: ModeChan
     clock.enter(ROLLBACK, label)
     modes = [entry for entry in entries if entry.step.action == SET_MODE and entry.state in (DONE, WAITING)]
     destroyed = [entry for entry in entries if entry.step.action != SET_MODE and entry.state == DONE]
-    return all(_put_mode_back(entry, mode, journal, clock) for entry in modes) and all(
-        _make_again(entry, actions, journal, clock) for entry in _by_instance(destroyed))
+    back = all(_put_mode_back(entry, mode, journal, clock) for entry in modes)
+    # A mode that was on its way to change already stays on its way; what was destroyed can come back all the same while MIG is on.
+    again = (back or mode.is_on()) and all(_make_again(entry, actions, journal, clock) for entry in _by_instance(destroyed))
+    return back and again
 
 
 def _put_mode_back(entry: Entry, mode: ModeChange, journal: Journal, clock: PhaseClock) -> bool:
