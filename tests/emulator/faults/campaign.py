@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.emulator.faults.judge import Judge
-from tests.emulator.faults.kinds import KINDS, RESET, Call, Fault
+from tests.emulator.faults.kinds import KINDS, RESET, Call, Fault, Kind
 from tests.emulator.faults.lab import Lab
 from tests.emulator.faults.runner import Hung
 from tests.emulator.faults.transitions import TRANSITIONS, Transition
@@ -52,6 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, help="how many disturbed runs to draw; all without it")
     parser.add_argument("--seed", type=int, help="of the sample; a random one without it")
     parser.add_argument("--only", default="", help="transitions whose name contains this")
+    parser.add_argument("--kind", action="append", choices=[kind.name for kind in KINDS], help="only faults of this kind; may be given again")
     parser.add_argument("--workers", type=int, default=1, help="transitions that are disturbed at the same time")
     options = parser.parse_args(arguments)
     seed = random.SystemRandom().randrange(1 << 32) if options.seed is None else options.seed
@@ -60,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
     memory = Path("/dev/shm")
     folder = Path(tempfile.mkdtemp(prefix="mig-faults-", dir=memory if os.access(memory, os.W_OK) else None))
     try:
-        reports = _disturb_all(chosen, folder, options.runs, seed, options.workers)
+        reports = _disturb_all(chosen, [kind for kind in KINDS if not options.kind or kind.name in options.kind], folder, options.runs, seed, options.workers)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     figures = _figures(reports)
@@ -68,13 +69,13 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if figures["violations"] or figures["missed"] else 0
 
 
-def _disturb_all(transitions: list[Transition], folder: Path, runs: int | None, seed: int, workers: int) -> list[Report]:
+def _disturb_all(transitions: list[Transition], kinds: list[Kind], folder: Path, runs: int | None, seed: int, workers: int) -> list[Report]:
     gc.collect()
     gc.freeze()  # what is here already is never freed in the forked children
     numbers = [TRANSITIONS.index(transition) for transition in transitions]
     with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
         calls = pool.map(_calls_of, numbers, [folder / f"look{number}" for number in numbers])
-        candidates = [list(_candidates(found)) for found in calls]
+        candidates = [list(_candidates(found, kinds)) for found in calls]
         if runs is not None:
             candidates = _sample(candidates, runs, random.Random(seed))
         jobs = sorted(zip(numbers, candidates, strict=True), key=lambda job: -len(job[1]))
@@ -87,10 +88,13 @@ def _calls_of(number: int, folder: Path) -> list[Call]:
     return calls + [Call(RESET, True)] * TRANSITIONS[number].after_reset
 
 
-def _candidates(calls: Iterable[Call]) -> Iterator[Fault]:
-    """Yield every fault at every call. That a call which changes nothing fails after it did so is the same as before, so it is left to the sample."""
+def _candidates(calls: Iterable[Call], kinds: list[Kind]) -> Iterator[Fault]:
+    """Yield every fault of these kinds at every call.
+
+    A call that changes nothing leaves the same behind whether it fails before or after it did so; after it, it fails only in the sample.
+    """
     for number, call in enumerate(calls, start=1):
-        for kind in KINDS:
+        for kind in kinds:
             yield Fault(number, call, kind, "before")
             if call.mutating:
                 yield Fault(number, call, kind, "after")
