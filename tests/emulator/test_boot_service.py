@@ -122,12 +122,12 @@ def test_it_waits_for_a_driver_that_is_loaded_later(service: BootService) -> Non
     before = service.instances
     document = json.loads(service.settings.read_text())
     service.settings.write_text(json.dumps({**document, "wait_s": 30}))
+    service.machine.ctl("boot")
     away = service.machine.directory.rename(service.folder / "unloaded")
     early = subprocess.Popen(service.command("boot"), env=service.machine.env, stderr=subprocess.PIPE, text=True)
     time.sleep(2)
     assert early.poll() is None
     away.rename(service.machine.directory)
-    service.machine.ctl("boot")
     _stdout, said = early.communicate(timeout=30)
     assert early.returncode == 0, said
     assert service.instances == before
