@@ -15,7 +15,7 @@ import pytest
 from tests.emulator.faults.kinds import KINDS
 from tests.emulator.modules import COLLECTIONS, ROOT
 
-SAMPLE = 1_800
+SAMPLE = 1_000
 LEAST_TRANSITIONS = 40
 
 

@@ -107,6 +107,7 @@ def test_a_layout_that_fails_at_boot_holds_the_kubelet_back(booted: Cluster) -> 
     wait_for("the devices to be as before", lambda: published_as(booted, published))
 
 
+@pytest.mark.slow
 def test_with_pause_the_node_comes_up_without_the_plugin_and_the_next_good_boot_lets_it_back(booted: Cluster) -> None:
     published, running = settled(booted), unit(booted, "kubelet.service")
     mig(booted, mig_boot_on_failure="pause")
