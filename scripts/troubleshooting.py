@@ -19,7 +19,7 @@ HEAD = """# Troubleshooting: every reason code
 
 Each failure and each finding of this collection carries one of these codes, in brackets at the end of its sentence and as `reason` in results
 and reports. Words in `<angle brackets>` are filled in with the object's own values. This page is generated from
-`plugins/module_utils/reasons.py` by `scripts/troubleshooting.py`.
+`plugins/module_utils/reason_rows` by `scripts/troubleshooting.py`.
 """
 
 

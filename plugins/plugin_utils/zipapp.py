@@ -12,7 +12,7 @@ from ansible_collections.gpufleet.dra.plugins.plugin_utils.nvml_action import py
 
 _PACKAGE = "gpufleet_mig"
 # Everything of module_utils but what runs on the controller (kube).
-_ROOMS = ("boot", "converge", "dra", "mig", "nvml")
+_ROOMS = ("boot", "converge", "dra", "mig", "nvml", "reason_rows")
 _FILES = ("reasons.py",)
 # No newer syntax than Python 3.0 knows, so that an old Python gets as far as the sentence.
 _MAIN = f"""\
