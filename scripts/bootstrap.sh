@@ -82,11 +82,11 @@ if [ ! -e "$venv/.complete" ] || ! "$venv/bin/python" -c '' 2>/dev/null; then
 fi
 
 if [ ! -e "$collections/.complete" ]; then
-    say "Fetching kubernetes.core ..."
+    say "Fetching kubernetes.core and community.general ..."
     rm -rf "$collections"
     mkdir -p "$collections/wheel"
     "$venv/bin/pip" download --quiet --no-deps --require-hashes --only-binary=:all: --python-version 3.12 -d "$collections/wheel" -r "$bundle"
-    "$venv/bin/python" - "$collections" kubernetes/core <<'PY'
+    "$venv/bin/python" - "$collections" kubernetes/core community/general <<'PY'
 import pathlib, sys, zipfile
 target, *wanted = sys.argv[1:]
 wheel, = pathlib.Path(target, "wheel").glob("*.whl")
@@ -104,4 +104,5 @@ tree="$root/.build/collections/ansible_collections"
 mkdir -p "$tree/gpufleet"
 ln -sfn ../../../.. "$tree/gpufleet/dra"
 ln -sfn "$collections/ansible_collections/kubernetes" "$tree/kubernetes"
+ln -sfn "$collections/ansible_collections/community" "$tree/community"
 ln -sfn "$venv" "$root/.build/venv"
