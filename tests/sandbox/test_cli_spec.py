@@ -34,9 +34,9 @@ def test_a_node_without_gpus_and_a_gpu_without_count() -> None:
 @pytest.mark.parametrize(
     ("document", "sentence"),
     [
-        (None, "s: expected a mapping with the keys kubernetes, nodes."),
+        (None, "s: expected a mapping with the keys kubernetes, nodes, packages."),
         ({"nodes": []}, "s: nodes must be a list of at least one node."),
-        ({"nodes": [{"name": "a"}], "node": 1}, "s: unknown key 'node'; allowed are kubernetes, nodes."),
+        ({"nodes": [{"name": "a"}], "node": 1}, "s: unknown key 'node'; allowed are kubernetes, nodes, packages."),
         ({"kubernetes": "yes", "nodes": [{"name": "a"}]}, "s: kubernetes is 'yes'; give true or false."),
         ({"nodes": [{"name": "Bad_Name"}]}, "s: nodes[0]: name is 'Bad_Name'; give at most 30 lower-case letters, digits and inner hyphens."),
         ({"nodes": [{"name": "a"}, {"name": "a"}]}, "s: two nodes are named a."),
