@@ -28,12 +28,14 @@ options:
     description:
       - With V(paused) the plugin is taken off the node. Refused, with the node as it was found, while a claim holds one of O(devices) or while
         the operator upgrades the node's driver. In check mode both are warnings.
+      - With V(cordoned) only the record of a pause is written and the node cordoned, so that pods can be drained while the plugin is there to
+        release their claims. V(paused) goes on from there, and V(resumed) lifts the cordon again.
       - With V(resumed) the node is put back as recorded. The module waits for a new plugin pod that is ready, and until it publishes
         O(published_devices), then uncordons the node if it was the pause that had cordoned it. Pause values that are left without a record are
         replaced by the operator's V(true).
       - With V(probe) nothing is changed; the result says how the node stands.
     type: str
-    choices: [paused, resumed, probe]
+    choices: [paused, cordoned, resumed, probe]
     default: paused
   devices:
     description:
@@ -191,7 +193,7 @@ def argument_spec() -> dict[str, Any]:
     spec = copy.deepcopy(AUTH_ARG_SPEC)
     spec.update(
         name={"type": "str", "required": True},
-        state={"type": "str", "choices": ["paused", "resumed", "probe"], "default": "paused"},
+        state={"type": "str", "choices": ["paused", "cordoned", "resumed", "probe"], "default": "paused"},
         devices={"type": "list", "elements": "str"},
         claims_timeout={"type": "int", "default": 0},
         published_devices={"type": "list", "elements": "str"},
@@ -221,6 +223,8 @@ def run(params: dict[str, Any], check_mode: bool, warn: Callable[[str], None]) -
     more: dict[str, Any] = {}
     if params["state"] == "paused":
         pause.pause()
+    elif params["state"] == "cordoned":
+        pause.cordon()
     elif params["state"] == "resumed":
         pause.resume()
     elif params["details"]:

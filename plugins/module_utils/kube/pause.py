@@ -89,8 +89,7 @@ class NodePause:
             self._refuse(lambda: record.refuse_during_upgrade(self._node))
             if not self._options.claims_timeout_s and not self._options.check_mode:
                 self._refuse_claims(self.claims())
-            paused = record.new_record(self._node, bool(plugin_pods))
-            self._patch({"metadata": {"annotations": {record.ANNOTATION: paused.annotation()}}, "spec": {"unschedulable": True}})
+            paused = self._record(bool(plugin_pods))
             try:
                 self._wait_for_claims()
             except FleetError:
@@ -99,12 +98,29 @@ class NodePause:
                 raise
         else:
             self._wait_for_claims()
+            if not paused.plugin_ran and all(value is None for value in paused.labels.values()):
+                return  # cordoned for a drain; there is no operator whose pods could be taken off
         if self._plugin_is_off():
             return
         self._set_labels(paused.paused_labels(tuple(record.OPERANDS)))
         self._wait_gone(f"app in ({','.join(record.OPERANDS.values())})", "the validator and monitoring pods to go")
         self._set_labels(paused.paused_labels((record.PLUGIN_LABEL,)))
         self._wait_plugin_gone()
+
+    def cordon(self) -> None:
+        """Begin a pause and no more: record and cordon, with the plugin and all pods where they are. For a drain, which needs the plugin.
+
+        The node then counts as paused: :meth:`pause` goes on from there and :meth:`resume` lifts the cordon, if it was this one. A node that
+        the operator does not manage is cordoned too. Raises DriverUpgradeInProgress with the node as it was found.
+        """
+        if record.read_record(self._node) is None:
+            self._refuse(lambda: record.refuse_during_upgrade(self._node))
+            self._record(bool(self.plugin_pods()))
+
+    def _record(self, plugin_ran: bool) -> record.PauseRecord:
+        paused = record.new_record(self._node, plugin_ran)
+        self._patch({"metadata": {"annotations": {record.ANNOTATION: paused.annotation()}}, "spec": {"unschedulable": True}})
+        return paused
 
     def _plugin_is_off(self) -> bool:
         """Whether the last step of a pause is done: by an earlier run, or by the boot service, which takes off the plugin alone. Pods with claims that are left

@@ -309,6 +309,39 @@ def test_node_without_the_operator_is_left_alone(cluster: FakeCluster) -> None:
         assert (pause.changed, cluster.log) == (False, [])
 
 
+def test_a_cordon_for_a_drain_leaves_every_pod_and_claim_and_the_pause_goes_on_from_it(cluster: FakeCluster) -> None:
+    before = copy.deepcopy(cluster.node)
+    cluster.claim("gpu-0")
+    manage(cluster).cordon()
+    assert cluster.node["spec"] == {"unschedulable": True} and record.ANNOTATION in cluster.node["metadata"]["annotations"]
+    assert len(cluster.pods) == len(APPS), "the plugin has to be there to release the claims of the pods that are drained"
+    assert failure(manage(cluster).pause).code == "ClaimsInUse"
+    assert cluster.node["spec"] == {"unschedulable": True}, "a node that is being drained stays cordoned"
+    cluster.claims.clear()
+    manage(cluster).pause()
+    assert not cluster.pods
+    manage(cluster).resume()
+    assert cluster.node["metadata"]["labels"] == before["metadata"]["labels"] and not cluster.node["spec"].get("unschedulable")
+
+
+def test_a_node_without_the_operator_can_be_cordoned_for_a_drain(cluster: FakeCluster) -> None:
+    cluster.node["metadata"]["labels"] = {"other": "1"}
+    cluster.settle()
+    manage(cluster).cordon()
+    assert cluster.node["spec"] == {"unschedulable": True}
+    manage(cluster).pause()
+    assert cluster.node["metadata"]["labels"] == {"other": "1"}
+    manage(cluster).resume()
+    assert not cluster.node["spec"].get("unschedulable") and cluster.node["metadata"]["labels"] == {"other": "1"}
+
+
+def test_a_cordon_is_refused_during_an_upgrade_by_the_operator(cluster: FakeCluster) -> None:
+    cluster.node["metadata"]["labels"]["nvidia.com/gpu-driver-upgrade-state"] = "cordon-required"
+    before = copy.deepcopy(cluster.node)
+    assert failure(manage(cluster).cordon).code == "DriverUpgradeInProgress"
+    assert cluster.node == before
+
+
 def test_labels_left_by_a_removed_operator_do_not_make_resume_wait(cluster: FakeCluster) -> None:
     before = cluster.state()
     cluster.pods.clear()
