@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Optional
 
@@ -56,10 +56,10 @@ _DRIVER_SET = {
     ),
 }
 
-# Of the driver set, but with a version of its own: never compared, never pinned to the driver's version.
+# These have a version of their own, or the driver's in their name: never compared, never pinned to the driver's version.
 OWN_VERSION = (
     "linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*", "nvidia-legacy-check", "nvidia-opencl-icd*", "nvlsm",
-    "nvidia-driver-pinning-*",
+    "infiniband-diags", "nvidia-driver-pinning-*", "nvidia-firmware-[0-9]*-[0-9]*",
 )
 
 PINNING = "nvidia-driver-pinning-*"
@@ -85,11 +85,14 @@ _MANAGED_PATHS = {
 }
 
 
+_NVLINK5 = ("libnvsdm", "nvlsm", "infiniband-diags")
+
+
 @dataclass(frozen=True)
 class PackageSet:
     """The packages to install for one driver, all by name.
 
-    Everything in :meth:`exact` carries the driver's version. ``pin`` is installed before all others, in a transaction of its own. ``origin`` is where
+    Those without a version of their own carry the driver's. ``pin`` is installed before all others, in a transaction of its own. ``origin`` is where
     packages come from, ``module_origin`` where the kernel module does. ``dkms`` says that the kernel module is built on the host.
     """
 
@@ -97,20 +100,16 @@ class PackageSet:
     userspace: tuple[str, ...]
     fabric_manager: tuple[str, ...]
     imex: tuple[str, ...]
-    nvlink5: tuple[str, ...] = ("nvlsm", "infiniband-diags")
+    nvlink5: tuple[str, ...] = _NVLINK5
     pin: tuple[str, ...] = ()
     origin: str = NVIDIA
     module_origin: str = NVIDIA
     dkms: bool = True
-    unwanted: tuple[str, ...] = field(default=())
+    unwanted: tuple[str, ...] = ()
 
     def names(self) -> list[str]:
-        """Return every name but the pin's, in the order of installation, those of switches and IMEX included."""
-        return [*self.module, *self.userspace, *self.fabric_manager, *self.imex]
-
-    def exact(self) -> list[str]:
-        """Return the names that carry the driver's version."""
-        return [name for name in self.names() if not has_own_version(name)]
+        """Return every name but the pin's, those of switches and IMEX included."""
+        return [*self.module, *self.userspace, *self.fabric_manager, *self.nvlink5, *self.imex]
 
 
 def manager_of(layout: str) -> str:
@@ -159,7 +158,7 @@ def upstream_version(full: str) -> str:
 
 
 def package_set(layout: str, branch: str, flavour: str, arch: str, kernel: str = "", version_id: str = "") -> PackageSet:
-    """Return the compute packages of a driver, without display and without fabric manager or IMEX being wanted or not.
+    """Return the compute packages of a driver: nothing for displays; fabric manager and IMEX are apart, as few hosts want them.
 
     ``kernel`` (release of the running kernel) and ``version_id`` choose the prebuilt module on Canonical's and SUSE's kernels. Raises KeyError for a
     layout that there is not.
@@ -171,12 +170,12 @@ def package_set(layout: str, branch: str, flavour: str, arch: str, kernel: str =
         "suse": lambda: _suse(number, flavour), "suse-signed": lambda: _suse_signed(number, kernel), "azurelinux": _azurelinux,
     }[layout]()
     if arch != "x86_64":  # NVSDM is for x86_64 only
-        return replace(made, fabric_manager=tuple(name for name in made.fabric_manager if not name.startswith("libnvsdm")))
+        return replace(made, nvlink5=tuple(name for name in made.nvlink5 if name != "libnvsdm"))
     return made
 
 
 # From 580 on, the names of what belongs to switches have no branch and are the same everywhere.
-_SWITCHES = ("nvidia-fabricmanager", "libnvidia-nscq", "libnvsdm")
+_SWITCHES = ("nvidia-fabricmanager", "libnvidia-nscq")
 _IMEX = ("nvidia-imex",)
 
 
