@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import artifacts, leftovers, limits, network, spec
+from . import artifacts, leftovers, limits, network, package_server, spec
 from .control_plane.plane import BINARIES, ControlPlane
 from .errors import SandboxError
 from .nodes import masters, models
@@ -19,6 +19,7 @@ from .nodes.record import HostRecord
 from .state import RunState
 
 _TOOLS = ("kubectl", "helm")
+_MAIN = spec.SYSTEMS[0]
 
 
 class Sandbox:
@@ -78,6 +79,7 @@ class Sandbox:
                 for host in records:
                     hosts.cut_power(host)
                 ControlPlane(self.state).stop()
+                package_server.stop(self.state)
                 for host in records:
                     with contextlib.suppress(SandboxError):  # leftovers.find says it, with all else
                         hosts.clean(host)
@@ -128,7 +130,10 @@ class Sandbox:
             "programs": {name: str(path) for name, path in programs.items()},
             "rootfs": str(artifacts.rootfs(self.settings, self.progress)),
             "layer": str(layer),
+            "packages": fleet.packages,
         }
+        for system in {node.system for node in fleet.nodes} - {_MAIN}:  # before anything runs
+            artifacts.system_root(system, self.settings, self.progress)
         self.state.create(record, lambda addresses: network.ensure_bridge(addresses, self.state.owner))
 
     def _start(self, record: dict[str, Any], fleet: spec.FleetSpec) -> None:
@@ -141,6 +146,8 @@ class Sandbox:
             with self.progress.step("starting the control plane"):
                 plane.prepare()
                 plane.start({name: Path(path) for name, path in record["programs"].items()})
+        if record.get("packages"):
+            package_server.start(self.state)
         existing = {host.name for host in hosts.all()}
         self._create_hosts(hosts, record, [node for node in fleet.nodes if node.name not in existing])
         self._boot(hosts, hosts.all())
@@ -153,7 +160,8 @@ class Sandbox:
         limits.check_for(more, hosts.plane is not None, hosts.plane is not None and hosts.plane.running())
 
     def _create_hosts(self, hosts: Hosts, record: dict[str, Any], nodes: list[spec.NodeSpec]) -> list[HostRecord]:
-        return hosts.create(nodes, Path(record["rootfs"]), Path(record["layer"]))
+        roots = {system: artifacts.system_root(system, self.settings, self.progress) for system in sorted({node.system for node in nodes} - {_MAIN})}
+        return hosts.create(nodes, {_MAIN: Path(record["rootfs"]), **roots}, Path(record["layer"]))
 
     def _boot(self, hosts: Hosts, records: list[HostRecord]) -> None:
         names = ", ".join(host.name for host in records)
@@ -167,12 +175,15 @@ class Sandbox:
         plane, records = hosts.plane, {host.name: host for host in hosts.all()}
         if any(node.name not in records for node in fleet.nodes):
             return False
-        return (plane is None or plane.running()) and all(hosts.ready(host) for host in records.values())
+        served = package_server.running(self.state) or not self.state.read().get("packages")
+        return served and (plane is None or plane.running()) and all(hosts.ready(host) for host in records.values())
 
     def _check_fits(self, record: dict[str, Any], fleet: spec.FleetSpec) -> None:
         if record["kubernetes"] != fleet.kubernetes:
             wanted = "with" if fleet.kubernetes else "without"
             raise SandboxError(f"the sandbox {self.state.name} exists, and not {wanted} Kubernetes: take it down first, or choose another --name.")
+        if fleet.packages and not record.get("packages"):
+            raise SandboxError(f"the sandbox {self.state.name} exists, and not with a package server: take it down first, or choose another --name.")
         for path in (record["rootfs"], record["layer"], *record["programs"].values()):
             if not Path(path).exists():
                 raise SandboxError(f"{path}, which the sandbox {self.state.name} was made from, is gone: take the sandbox down and up again.")
@@ -180,7 +191,7 @@ class Sandbox:
         existing = {host.name: host for host in self.hosts().all()}
         for node in fleet.nodes:
             if node.name in existing and existing[node.name].spec != node.as_dict():
-                raise SandboxError(f"the node {node.name} of sandbox {self.state.name} exists with other GPUs: remove the node first.")
+                raise SandboxError(f"the node {node.name} of sandbox {self.state.name} exists with other GPUs or another system: remove the node first.")
 
     def _link_tools(self, record: dict[str, Any]) -> None:
         self.state.bin.mkdir(exist_ok=True)

@@ -11,6 +11,7 @@ from .nodelayer import node_layer
 from .progress import QUIET, Progress
 from .rootfs import rootfs
 from .settings import Settings, cache_folder
+from .systems import package_tools, system_root
 
 __all__ = [
     "QUIET",
@@ -26,5 +27,7 @@ __all__ = [
     "install_host_packages",
     "missing_host_packages",
     "node_layer",
+    "package_tools",
     "rootfs",
+    "system_root",
 ]

@@ -72,6 +72,8 @@ def _install_driver(place: Path, driver: Path) -> None:
     """Lay the emulated driver out as the Debian packages of the real one do."""
     for library in sorted(driver.glob("*.so.*")):
         _install(library, place / _LIBRARY_FOLDER / library.name)
+    # for nvmlctl on hosts whose driver comes from packages: theirs is hidden until one is installed
+    _install((driver / "libnvidia-ml.so.1").resolve(), place / "usr/local/lib/sandbox/libnvidia-ml.so.1")
     _install(driver / "nvidia-smi", place / "usr/bin/nvidia-smi")
     _install(driver / "nvmlctl", place / "usr/local/bin/nvmlctl")
 

@@ -8,7 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -55,8 +55,8 @@ class Hosts:
         """Whether the host's power is on."""
         return host.pid_file.running() is not None
 
-    def create(self, specs: Iterable[NodeSpec], rootfs: Path, layer: Path) -> list[HostRecord]:
-        """Make hosts that do not exist yet. Each knows the names of all that exist then."""
+    def create(self, specs: Iterable[NodeSpec], rootfs: Mapping[str, Path], layer: Path) -> list[HostRecord]:
+        """Make hosts that do not exist yet. Each knows the names of all that exist then. ``rootfs``: by the name of the system."""
         known = self.all()
         taken = {host.slot for host in known}
         free = (slot for slot in range(MAX_SLOTS) if slot not in taken)
@@ -65,7 +65,7 @@ class Hosts:
             slot = next(free, None)
             if slot is None:
                 raise SandboxError(f"the sandbox {self.state.name} has no address left for {spec.name}: remove a node first.")
-            made.append(self._describe(spec, slot, rootfs, layer))
+            made.append(self._describe(spec, slot, rootfs[spec.system], layer))
         names = {host.name: host.address for host in [*known, *made]}
         self.access.ensure_key()
         for host in made:
@@ -171,6 +171,7 @@ class Hosts:
             layer=layer,
             cgroups=() if unified else tuple(cgroups.v1_groups(f"{self.state.name}-{self.state.key}", spec.name)),
             scope=f"gpufleet-{self.state.name}-{self.state.key}-{spec.name}.scope" if unified else "",
+            packages=bool(self.state.read().get("packages")),
         )
 
     def _wait_host(self, host: HostRecord) -> None:

@@ -11,7 +11,9 @@ from string import Template
 
 from ..control_plane import components, kubeconfig
 from ..control_plane.plane import ControlPlane
-from . import cgroups
+from . import cgroups, hardware, systems
+from .layer import link as _link
+from .layer import write as _write
 from .record import HostRecord
 from .ssh import SshAccess, write_key_pair
 
@@ -24,6 +26,7 @@ _CLIENT_PEM = "pki/kubelet-client-current.pem"  # from /etc/kubernetes; a kubele
 #: unit -> target that wants it
 _ENABLED = {
     f"{_UNITS}/sandbox-masks.service": "sysinit.target",
+    f"{_UNITS}/emulated-hardware.service": "sysinit.target",
     f"{_UNITS}/emulated-nvidia-driver.service": "multi-user.target",
     "/lib/systemd/system/ssh.service": "multi-user.target",
 }
@@ -52,11 +55,7 @@ def prepare(host: HostRecord, sandbox: str, names: Mapping[str, str], access: Ss
         folder.mkdir(parents=True, exist_ok=True)
     _write_identity(host, sandbox, names)
     _write_ssh(host, access)
-    if host.spec["gpus"]:
-        arguments = [f"--seed={host.name}"]
-        for group in host.spec["gpus"]:
-            arguments.append(f"--gpu={group['model']}:{group['count']}")
-        _write(host, "etc/sandbox/gpus", "".join(f"{argument}\n" for argument in arguments))
+    hardware.write(host)
     units = dict(_ENABLED)
     if plane is not None:
         units.update(_ENABLED_WITH_KUBERNETES)
@@ -74,6 +73,8 @@ def _write_identity(host: HostRecord, sandbox: str, names: Mapping[str, str]) ->
     lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in names.items())]
     _write(host, "etc/hosts", "".join(f"{line}\n" for line in lines))
     _write(host, "etc/resolv.conf", "")
+    if host.packages:
+        systems.write_sources(host)
 
 
 def _write_ssh(host: HostRecord, access: SshAccess) -> None:
@@ -115,17 +116,3 @@ def _write_kubernetes(host: HostRecord, plane: ControlPlane) -> None:
     shutil.copy(plane.authority.certificate, folder / "pki" / "ca.crt")
     shutil.copy(serving.certificate, folder / "pki" / "kubelet-serving.crt")
     shutil.copy(serving.key, folder / "pki" / "kubelet-serving.key")
-
-
-def _write(host: HostRecord, place: str, content: str, mode: int = 0o644) -> None:
-    path = host.upper / place
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content)
-    path.chmod(mode)
-
-
-def _link(host: HostRecord, place: str, target: str) -> None:
-    path = host.upper / place.lstrip("/")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.unlink(missing_ok=True)
-    path.symlink_to(target)

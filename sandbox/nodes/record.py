@@ -27,12 +27,13 @@ class HostRecord:
     service_network: str  # routed to the gateway; empty on a host without Kubernetes
     bridge: str
     veth: str
-    spec: dict[str, Any]  # the host's part of the spec file: name, gpus
+    spec: dict[str, Any]  # the host's part of the spec file
     kubernetes: bool
     rootfs: Path
     layer: Path
     cgroups: tuple[Path, ...]  # cgroup v1: the host's own group of each hierarchy; empty with v2
     scope: str  # cgroup v2: the host's systemd scope; empty with v1
+    packages: bool = False  # the sandbox has a package server
 
     @property
     def root(self) -> Path:

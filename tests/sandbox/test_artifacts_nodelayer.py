@@ -58,6 +58,7 @@ def test_a_layer_is_laid_out_as_a_host_expects_it(tmp_path: Path, driver: Path) 
         "usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1": "libnvidia-ml.so.1.2.3",
         "usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1.2.3": "0o755",
         "usr/local/bin/kubelet": "0o755",
+        "usr/local/lib/sandbox/libnvidia-ml.so.1": "0o755",
         "usr/local/bin/nvmlctl": "0o755",
         "usr/local/lib/sandbox/proc-hook": "0o755",
     }

@@ -155,7 +155,7 @@ def test_the_inventory_holds_connection_variables_only(tmp_path: Path) -> None:
     state = RunState(tmp_path, "inv")
     state.create({"kubernetes": False})
     hosts = Hosts(state, None)
-    (made,) = hosts.create([spec.NodeSpec("n1")], Path("/rootfs"), Path("/layer"))
+    (made,) = hosts.create([spec.NodeSpec("n1")], {"debian12": Path("/rootfs")}, Path("/layer"))
     document = inventory.document(hosts, Settings(cache=tmp_path, kubernetes_version="1.37.2"))
     variables = document["sandbox_hosts"]["vars"]
     assert document["_meta"] == {"hostvars": {"n1": {"ansible_host": made.address}}}

@@ -42,7 +42,7 @@ def read(host: record.HostRecord, place: str) -> str:
 
 def test_a_prepared_node_is_itself_and_knows_the_others(tmp_path: Path) -> None:
     hosts = new_hosts(tmp_path)
-    first, second = hosts.create([GPU_NODE, CPU_NODE], Path("/rootfs"), Path("/layer"))
+    first, second = hosts.create([GPU_NODE, CPU_NODE], {"debian12": Path("/rootfs")}, Path("/layer"))
     assert read(first, "etc/hostname") == "n1\n"
     assert read(first, "etc/machine-id") != read(second, "etc/machine-id") and len(read(first, "etc/machine-id")) == 33
     assert read(first, "etc/hosts") == f"127.0.0.1 localhost\n{first.address} n1\n{second.address} n2\n"
@@ -55,13 +55,13 @@ def test_a_prepared_node_is_itself_and_knows_the_others(tmp_path: Path) -> None:
 def test_a_machine_id_is_the_same_for_the_same_host_of_the_same_sandbox(tmp_path: Path) -> None:
     ids = {}
     for folder, name in (("a", "box"), ("b", "box"), ("c", "other")):
-        (host,) = new_hosts(tmp_path / folder, name).create([CPU_NODE], Path("/rootfs"), Path("/layer"))
+        (host,) = new_hosts(tmp_path / folder, name).create([CPU_NODE], {"debian12": Path("/rootfs")}, Path("/layer"))
         ids[folder] = read(host, "etc/machine-id")
     assert ids["a"] == ids["b"] != ids["c"]
 
 
 def test_kubelet_lets_nobody_in_who_is_not_authorized(tmp_path: Path) -> None:
-    (host,) = new_hosts(tmp_path).create([GPU_NODE], Path("/rootfs"), Path("/layer"))
+    (host,) = new_hosts(tmp_path).create([GPU_NODE], {"debian12": Path("/rootfs")}, Path("/layer"))
     config = yaml.safe_load(read(host, "etc/kubernetes/kubelet.yaml"))
     assert config["authentication"]["anonymous"] == {"enabled": False}
     assert config["authorization"] == {"mode": "Webhook"}
@@ -76,7 +76,7 @@ def test_kubelet_lets_nobody_in_who_is_not_authorized(tmp_path: Path) -> None:
 
 
 def test_a_host_without_kubernetes_starts_none_of_it(tmp_path: Path) -> None:
-    (host,) = new_hosts(tmp_path, kubernetes=False).create([GPU_NODE], Path("/rootfs"), Path("/layer"))
+    (host,) = new_hosts(tmp_path, kubernetes=False).create([GPU_NODE], {"debian12": Path("/rootfs")}, Path("/layer"))
     wanted = {path.name for path in (host.upper / "etc/systemd/system/multi-user.target.wants").iterdir()}
     assert wanted == {"emulated-nvidia-driver.service", "ssh.service"}
     assert not (host.upper / "etc/kubernetes").exists()
@@ -84,10 +84,12 @@ def test_a_host_without_kubernetes_starts_none_of_it(tmp_path: Path) -> None:
 
 
 def test_every_enabled_unit_of_ours_and_its_program_exist(tmp_path: Path) -> None:
-    (host,) = new_hosts(tmp_path).create([GPU_NODE], Path("/rootfs"), Path("/layer"))
+    (host,) = new_hosts(tmp_path).create([GPU_NODE], {"debian12": Path("/rootfs")}, Path("/layer"))
     links = [path for path in (host.upper / "etc/systemd/system").rglob("*") if path.is_symlink()]
     ours = [str(link.readlink()) for link in links if str(link.readlink()).startswith("/etc/")]
-    assert sorted(Path(unit).name for unit in ours) == ["emulated-nvidia-driver.service", "kubernetes-node.target", "sandbox-masks.service"]
+    assert sorted(Path(unit).name for unit in ours) == [
+        "emulated-hardware.service", "emulated-nvidia-driver.service", "kubernetes-node.target", "sandbox-masks.service",
+    ]
     for unit in FILES.glob("etc/systemd/system/*"):
         for line in unit.read_text().splitlines():
             key, _, value = line.partition("=")
@@ -103,15 +105,15 @@ def test_scripts_of_the_image_are_valid_shell() -> None:
 
 
 def test_a_record_survives_writing_and_reading(tmp_path: Path) -> None:
-    (host,) = new_hosts(tmp_path).create([GPU_NODE], Path("/rootfs"), Path("/layer"))
+    (host,) = new_hosts(tmp_path).create([GPU_NODE], {"debian12": Path("/rootfs")}, Path("/layer"))
     assert record.load(host.folder) == host
 
 
 def test_slots_are_used_again_and_names_are_told(tmp_path: Path) -> None:
     hosts = new_hosts(tmp_path, kubernetes=False)
-    first, second = hosts.create([spec.NodeSpec("a"), spec.NodeSpec("b")], Path("/rootfs"), Path("/layer"))
+    first, second = hosts.create([spec.NodeSpec("a"), spec.NodeSpec("b")], {"debian12": Path("/rootfs")}, Path("/layer"))
     (first.folder / "node.json").unlink()
-    (third,) = hosts.create([spec.NodeSpec("c")], Path("/rootfs"), Path("/layer"))
+    (third,) = hosts.create([spec.NodeSpec("c")], {"debian12": Path("/rootfs")}, Path("/layer"))
     assert (third.slot, second.slot) == (first.slot, 1)
     with pytest.raises(SandboxError, match=r"the sandbox box has no node x; it has c, b\."):
         hosts.get("x")
@@ -211,7 +213,7 @@ def test_a_v2_host_gets_all_controllers_of_its_scope(tmp_path: Path, monkeypatch
 def test_a_v2_host_is_a_delegated_scope(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cgroups, "is_v2", lambda: True)
     hosts = new_hosts(tmp_path)
-    (host,) = hosts.create([GPU_NODE], Path("/rootfs"), Path("/layer"))
+    (host,) = hosts.create([GPU_NODE], {"debian12": Path("/rootfs")}, Path("/layer"))
     assert (host.cgroups, host.scope) == ((), f"gpufleet-box-{hosts.state.key}-n1.scope")
     assert host.groups() == (Path(f"/sys/fs/cgroup/system.slice/{host.scope}"),)
     assert "cgroupDriver: systemd" in read(host, "etc/kubernetes/kubelet.yaml")
@@ -236,7 +238,7 @@ def test_sandboxes_of_the_same_name_in_two_caches_share_no_group(tmp_path: Path,
         names = set()
         for folder in ("a", "b"):
             hosts = new_hosts(tmp_path / f"{folder}{unified}", kubernetes=False)
-            names.add(hosts.create([CPU_NODE], Path("/rootfs"), Path("/layer"))[0].groups())
+            names.add(hosts.create([CPU_NODE], {"debian12": Path("/rootfs")}, Path("/layer"))[0].groups())
         assert len(names) == 2
 
 
@@ -252,7 +254,7 @@ def test_removing_cgroups_reports_what_stays(tmp_path: Path, monkeypatch: pytest
 
 
 def test_nspawn_gets_no_clock_and_no_settings_of_the_machine(tmp_path: Path) -> None:
-    (host,) = new_hosts(tmp_path).create([GPU_NODE], Path("/rootfs"), Path("/layer"))
+    (host,) = new_hosts(tmp_path).create([GPU_NODE], {"debian12": Path("/rootfs")}, Path("/layer"))
     command = supervisor.nspawn_command(host)
     granted = next(argument for argument in command if argument.startswith("--capability="))
     assert "CAP_SYS_TIME" not in granted and "CAP_SYS_MODULE" not in granted

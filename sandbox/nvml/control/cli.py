@@ -103,8 +103,8 @@ def _show_gpu(gpu: dict[str, Any]) -> None:
 
 def _boot(emulator: Emulator, options: argparse.Namespace) -> None:
     proc = Path(options.proc_root or os.environ.get("NVML_EMULATOR_PROC") or Path(emulator.directory).parent / "nvidia")
-    emulator.load_module()
-    kernel_module.write_proc_tree(emulator, proc)
+    emulator.load_module(options.module_version)
+    kernel_module.write_proc_tree(emulator, proc, options.module_version or "", options.flavour)
     if options.dev_root:
         kernel_module.make_device_nodes(emulator, Path(options.dev_root))
 
@@ -190,6 +190,8 @@ def _parser() -> argparse.ArgumentParser:
     boot = _command(commands, "boot", _boot, "load the kernel module as at boot, with its /proc tree")
     boot.add_argument("--proc-root", help="where /proc/driver/nvidia is (default: nvidia beside the emulator's directory)")
     boot.add_argument("--dev-root", help="make device nodes below this directory")
+    boot.add_argument("--module-version", metavar="VERSION", help="version of the kernel module (default: the library's)")
+    boot.add_argument("--flavour", choices=list(kernel_module.FLAVOURS), default="open", help="of the kernel module (default: %(default)s)")
 
     _command(commands, "reload", _reload, "unload and load the kernel module")
     _gpu_command(commands, "reset", _reset, "reset a GPU")

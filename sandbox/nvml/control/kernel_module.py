@@ -18,10 +18,17 @@ CONFIG_MINOR, MONITOR_MINOR = 1, 2
 TABLE_GPUS, TABLE_GPU_INSTANCES, TABLE_COMPUTE_INSTANCES = 32, 15, 8
 
 
-def write_proc_tree(emulator: Emulator, root: Path) -> None:
-    """Write the module's tree (version, gpus, capabilities, and nvidia-caps beside it) below ``root``, such as /proc/driver/nvidia."""
-    version = emulator.driver_version
-    _write(root / "version", f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {version}  Release Build  (emulated)\n")
+#: Flavour of the module -> how its version file calls it.
+FLAVOURS = {"open": "Open Kernel Module for x86_64", "proprietary": "x86_64 Kernel Module"}
+
+
+def write_proc_tree(emulator: Emulator, root: Path, version: str = "", flavour: str = "open") -> None:
+    """Write the module's tree (version, gpus, capabilities, and nvidia-caps beside it) below ``root``, such as /proc/driver/nvidia.
+
+    ``version``: of the module (default: the library's); ``flavour``: a key of FLAVOURS.
+    """
+    name = FLAVOURS[flavour]
+    _write(root / "version", f"NVRM version: NVIDIA UNIX {name}  {version or emulator.driver_version}  Release Build  (emulated)\n")
     for gpu in emulator.show()["gpus"]:
         _write(root / "gpus" / gpu["pci_bus_id"] / "information", _information(gpu))
         (root / "capabilities" / f"gpu{gpu['minor']}" / "mig").mkdir(parents=True, exist_ok=True)

@@ -73,9 +73,12 @@ class Emulator:
         self._check(self._library.nvmlEmulatorShow(text, BUFFER_BYTES), "read the machine")
         return dict(json.loads(text.value))
 
-    def load_module(self) -> None:
-        """What loading the kernel module does: instances are gone, and the MIG mode of Hopper and later."""
-        self._check(self._library.nvmlEmulatorLoadModule(), "load the kernel module")
+    def load_module(self, version: str | None = None) -> None:
+        """What loading the kernel module does: instances are gone, and the MIG mode of Hopper and later.
+
+        ``version``: of the module (default: the library's). Libraries of another version then refuse to work, as real ones do.
+        """
+        self._check(self._library.nvmlEmulatorLoadModule(version.encode() if version else None), "load the kernel module")
 
     def gpu_index(self, name: str) -> int:
         """Index of the GPU with that index or UUID. Raises EmulatorError if there is none."""

@@ -62,10 +62,14 @@ int nvmlEmulatorCreate(const char *seed, unsigned count, const char *const *mode
     return -state_create(&machine);
 }
 
-int nvmlEmulatorLoadModule(void)
+int nvmlEmulatorLoadModule(const char *version)
 {
     struct change change;
     nvmlReturn_t rc = change_begin(&change);
+    if (!version)
+        version = DRIVER_VERSION;
+    if (rc == NVML_SUCCESS && strlen(version) >= sizeof change.machine->module_version)
+        rc = NVML_ERROR_INVALID_ARGUMENT;
     for (unsigned i = 0; rc == NVML_SUCCESS && i < change.machine->gpu_count; i++) {
         const struct model *model = model_find(change.machine->gpus[i].model);
         if (model) {
@@ -78,7 +82,7 @@ int nvmlEmulatorLoadModule(void)
     if (rc == NVML_SUCCESS) {
         clients_after_boot(change.machine);
         change.machine->boots++;
-        strcpy(change.machine->module_version, DRIVER_VERSION);
+        strcpy(change.machine->module_version, version);
     }
     return change_finish(&change, rc);
 }

@@ -21,7 +21,7 @@ NVML_EXPORT int nvmlEmulatorShow(char *json, unsigned size);
  * model, INVALID_ARGUMENT for more GPUs than a machine holds. */
 NVML_EXPORT int nvmlEmulatorCreate(const char *seed, unsigned count, const char *const *models, const unsigned *minors);
 /* The kernel module of this driver version is loaded anew: at boot, or by hand. */
-NVML_EXPORT int nvmlEmulatorLoadModule(void);
+NVML_EXPORT int nvmlEmulatorLoadModule(const char *version);    /* NULL: the library's own */
 /* Reset one GPU; IN_USE while a client blocks it, RESET_REQUIRED where resets are refused, RESET_TYPE_NOT_SUPPORTED if linked GPUs
  * must be reset with it. */
 NVML_EXPORT int nvmlEmulatorResetGpu(unsigned gpu);
