@@ -7,6 +7,9 @@ export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 
 BIN := .build/venv/bin
 PYTEST := $(BIN)/pytest -m "not slow"
+MOLECULE := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m sandbox.environment molecule molecule test
+# What of molecule/ runs in make test.
+SCENARIOS := mig_geometry_change driver_install
 # Extra arguments: for ansible-playbook in `make demo` (ARGS="--check --diff"), for the programs of `make bench` and `make hardware-check`.
 ARGS ?=
 
@@ -55,7 +58,11 @@ integration: env host-packages ## Modules, roles and NVIDIA's plugin on a real c
 
 .PHONY: molecule
 molecule: env host-packages ## Role scenarios on systemd hosts
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m sandbox.environment molecule molecule test --all
+	$(MOLECULE) $(SCENARIOS:%=--scenario-name %)
+
+.PHONY: molecule-all
+molecule-all: env host-packages ## The role scenarios that make molecule leaves to make test-all
+	$(MOLECULE) --all $(SCENARIOS:%=--exclude %)
 
 .PHONY: host-packages
 host-packages: env
@@ -65,12 +72,16 @@ host-packages: env
 test: lint sanity unit sandbox-test integration molecule ## Everything that CI runs
 
 .PHONY: test-all
-test-all: test ## make test and what is long: every MIG layout against every other, faults at every NVML call, more failures and upgrades on a cluster
+test-all: test molecule-all ## make test and what is long: every MIG layout against every other, faults at every NVML call, more failures and upgrades on a cluster
 	$(BIN)/pytest -m slow tests/unit tests/emulator tests/integration
 
 .PHONY: bench
 bench: env ## What layout changes destroy, against the optimum; how long planning takes
 	$(BIN)/python tests/bench/mig_transitions.py $(ARGS)
+
+.PHONY: bench-roles
+bench-roles: env host-packages ## How long the driver's and the runtime's role take when nothing is to be done, against as many pings
+	$(BIN)/python tests/bench/roles_nochange.py $(ARGS)
 
 .PHONY: hardware-check
 hardware-check: env ## Read-only: what is read of this machine's GPUs, against nvidia-smi and the tables

@@ -47,8 +47,9 @@ class Done:
 class Cluster:
     """One sandbox by name. Every method raises AssertionError with the output when its command fails, unless ``check`` is false."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, inventory: str | Path = "inventories/sandbox") -> None:
         self.name = name
+        self.inventory = inventory
         self.environment = {**environment(cache_folder(), name), "ANSIBLE_NOCOLOR": "1"}
         self.environment.pop("PYTHONPATH", None)
 
@@ -99,12 +100,12 @@ class Cluster:
         return self.sandbox("emulator", node, *arguments, check=check)
 
     def playbook(self, name: str, *arguments: str, check: bool = True, extra: dict[str, str] | None = None) -> Done:
-        command = [BIN / "ansible-playbook", "-i", "inventories/sandbox", f"playbooks/{name}.yml", *arguments]
+        command = [BIN / "ansible-playbook", "-i", self.inventory, f"playbooks/{name}.yml", *arguments]
         return self.run(command, check, extra=extra)
 
     def module(self, host: str, module: str, arguments: dict[str, Any] | None = None, become: bool = False) -> dict[str, Any]:
         """Return the result of one module run through Ansible on ``host``, failed or not. On localhost the cluster's kubeconfig is given."""
-        command: list[str | Path] = [BIN / "ansible", host, "-i", "inventories/sandbox", "-m", module]
+        command: list[str | Path] = [BIN / "ansible", host, "-i", self.inventory, "-m", module]
         command += ["-a", json.dumps(arguments)] if arguments else []
         done = self.run(command + (["--become"] if become else []), check=False, extra={"ANSIBLE_CALLBACK_RESULT_FORMAT": "json"})
         _, separator, result = done.output.partition("=> ")
