@@ -24,6 +24,9 @@ FIRST_FOR_DRA = 580
 LAST_SUFFIXED = 580
 """The last branch that is part of NVIDIA's package names on Ubuntu (nvidia-open-580), and of G06 on SUSE."""
 
+LAST_FOR_VOLTA = 580
+"""The last branch that drives Maxwell, Pascal and Volta."""
+
 AS_OF = "November 2026"
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Optional
 
+from .driver_branches import LAST_FOR_VOLTA
+
 OPEN_REQUIRED = "open required"
 OPEN_RECOMMENDED = "open recommended"
 PROPRIETARY_REQUIRED = "proprietary required"
@@ -34,8 +36,9 @@ class GpuKind:
 
 
 GPU_KINDS = (
-    GpuKind("P4, P40, P100", "Pascal", ("1bb3", "1b38", "15f7", "15f8", "15f9"), PROPRIETARY_REQUIRED, last_branch=580),
-    GpuKind("V100", "Volta", ("1db1", "1db2", "1db3", "1db4", "1db5", "1db6", "1db7", "1db8", "1df5", "1df6"), PROPRIETARY_REQUIRED, last_branch=580),
+    GpuKind("P4, P40, P100", "Pascal", ("1bb3", "1b38", "15f7", "15f8", "15f9"), PROPRIETARY_REQUIRED, last_branch=LAST_FOR_VOLTA),
+    GpuKind("V100", "Volta", ("1db1", "1db2", "1db3", "1db4", "1db5", "1db6", "1db7", "1db8", "1df5", "1df6"),
+            PROPRIETARY_REQUIRED, last_branch=LAST_FOR_VOLTA),
     GpuKind("T4", "Turing", ("1eb8",), OPEN_RECOMMENDED),
     GpuKind("Quadro RTX 6000, RTX 8000", "Turing", ("1e30", "1e78"), OPEN_RECOMMENDED),
     GpuKind("A100, A800", "Ampere", ("20b0", "20b1", "20b2", "20b3", "20b5", "20f1", "20f3", "20f5", "20f6"), OPEN_RECOMMENDED),

@@ -65,7 +65,7 @@ OWN_VERSION = (
 PINNING = "nvidia-driver-pinning-*"
 """NVIDIA's packages with an apt preferences file for a branch or a version."""
 
-_HEADERS = ("linux-headers-*", "kernel-devel*", "kernel[0-9]*-devel*", "kernel-*-devel*", "kernel-headers*")
+_HEADERS = ("linux-headers-*", "kernel-devel*", "kernel[0-9]*-devel*", "kernel-*-devel*")
 
 REPOSITORY_NAME = "gpufleet-nvidia-driver"
 """Name of the repository that the role adds: file stem and repository id."""
@@ -78,6 +78,7 @@ _MANAGED_PATHS = {
     ),
     DNF: (
         "/etc/yum.repos.d/gpufleet-nvidia-driver.repo", "/etc/pki/rpm-gpg/RPM-GPG-KEY-gpufleet-nvidia-driver", "/etc/dnf/plugins/versionlock.list",
+        "/etc/dnf/modules.d/nvidia-driver.module",
     ),
     ZYPPER: (
         "/etc/zypp/repos.d/gpufleet-nvidia-driver.repo", "/etc/pki/rpm-gpg/RPM-GPG-KEY-gpufleet-nvidia-driver", "/etc/zypp/locks",
