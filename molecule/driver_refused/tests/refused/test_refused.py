@@ -11,7 +11,7 @@ import pytest
 import yaml
 from driver_host import SCRATCH, DriverHost, Scratch
 
-CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).resolve().parents[2] / "cases.yml").read_text(encoding="utf-8"))["cases"]
+CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).resolve().parents[2] / "vars" / "cases.yml").read_text(encoding="utf-8"))["cases"]
 
 
 def numbered() -> list[Any]:
