@@ -19,7 +19,7 @@ from testinfra.host import Host
 #: Where scenarios keep what one of their steps saw for a later one.
 SCRATCH = Path(os.environ.get("MOLECULE_EPHEMERAL_DIRECTORY", "."))
 #: Names of the packages that have to be at one version. A pinning package only carries preferences, and the subnet manager has versions of its own.
-DRIVER_SET = re.compile(r"(lib)?nvidia-.*|libcuda1?|libnv(cuvid|sdm|idia).*|cuda-drivers.*|kmod-nvidia-.*|nvidia$")
+DRIVER_SET = re.compile(r"(lib)?nvidia-.*|libcuda1?|libnv(cuvid|sdm|idia).*|cuda-drivers.*|kmod-nvidia-.*|firmware-nvidia-.*")
 NOT_OF_THE_SET = re.compile(r"nvidia-driver-pinning-.*|nvidia-container-toolkit.*|libnvidia-container.*|nvidia-modprobe$|nvlsm")
 VERSION = re.compile(r"\d{3}\.\d+(?:\.\d+)?")
 
