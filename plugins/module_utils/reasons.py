@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .reason_rows import cluster, dra, driver, mig, nvml, runtime
+from .reason_rows import cluster, dra, driver, driver_view, mig, nvml, runtime
 from .reason_rows.row import ERROR, WARNING, Reason
 
 __all__ = ["ERROR", "REASONS", "WARNING", "Finding", "FleetError", "Reason", "finding"]
@@ -89,4 +89,4 @@ def _in_line(text: str) -> str:
     return line if len(line) <= _LONGEST_PART else line[: _LONGEST_PART - 3] + "..."
 
 
-REASONS = _rows(*nvml.ROWS, *mig.ROWS, *dra.ROWS, *cluster.ROWS, *driver.ROWS, *runtime.ROWS)
+REASONS = _rows(*nvml.ROWS, *mig.ROWS, *dra.ROWS, *cluster.ROWS, *driver.ROWS, *driver_view.ROWS, *runtime.ROWS)

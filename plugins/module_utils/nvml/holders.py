@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Optional
 _CAPABILITIES = "proc/driver/nvidia/capabilities"
 # Below whatever /dev the process sees: its own root, a driver container's or a chroot's.
 _GPU_NODE = re.compile(r"/dev/nvidia(\d+)$")
+_DRIVER_NODE = re.compile(r"/dev/nvidia\S*$")
 _CAPABILITY_NODE = re.compile(r"/nvidia-caps/nvidia-cap(\d+)$")
 
 
@@ -41,6 +42,14 @@ class HandleScan(NamedTuple):
 
     handles: list[Handle]
     unreadable: int
+
+
+class DeviceFileUser(NamedTuple):
+    """A process that has device files of the driver open, with their sorted paths."""
+
+    pid: int
+    name: str
+    paths: list[str]
 
 
 class _Owner(NamedTuple):
@@ -76,6 +85,19 @@ def scan_handles(facts: dict[str, Any], root: str = "/") -> HandleScan:
             if owner is not None and owner.gpu_minor in minors | {None}:
                 found.add(Handle(int(process.name), _name(process), path, *owner))
     return HandleScan(sorted(found, key=lambda handle: (handle.pid, handle.path)), unreadable)
+
+
+def device_file_users(root: str = "/") -> list[DeviceFileUser]:
+    """Return who has any device file of the driver open, by pid, without this process: also where no driver answers. Unreadable processes are left out."""
+    users = []
+    for process in _processes(Path(root) / "proc"):
+        try:
+            paths = sorted({path for path in _open_files(process) if _DRIVER_NODE.search(path)})
+        except OSError:  # it has ended meanwhile, or may not be looked at
+            continue
+        if paths:
+            users.append(DeviceFileUser(int(process.name), _name(process), paths))
+    return sorted(users)
 
 
 def _capability_owners(facts: dict[str, Any], capabilities: Path) -> dict[int, _Owner]:
