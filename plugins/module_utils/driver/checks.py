@@ -66,8 +66,10 @@ def no_gpu(facts: Facts, options: Options) -> Iterator[Finding]:
 
 
 def runfile(facts: Facts, options: Options) -> Iterator[Finding]:
-    """RunfileDriver: what the runfile leaves (nvidia-uninstall, its log), or a driver that is loaded or lies there and belongs to no package."""
-    traces = _traces(facts, "runfile")
+    """RunfileDriver: what the runfile leaves (nvidia-uninstall, its log), or a library on a host without any driver package."""
+    traces, library = _traces(facts, "runfile"), (facts.get("library") or {}).get("path")
+    if not traces and library and not facts.get("packages") and not _traces(facts, "container_driver"):
+        traces = [f"{library} belongs to no package"]
     if traces:
         yield finding("RunfileDriver", options.subject, {"evidence": traces}, evidence=_listed(traces))
 
@@ -125,7 +127,8 @@ def origins(facts: Facts, options: Options, selection: Selection) -> Iterator[Fi
     What the record says that the role installed is never foreign: a mirror may name another maker.
     """
     ours = set(read.record(facts).get("installed") or ())
-    foreign, unknown = [], []
+    foreign: list[str] = []
+    unknown: list[str] = []
     for package in read.driver_packages(facts):
         origin = package.get("origin", "unknown")
         if package["name"] in ours or origin == _wanted_origin(package["name"], selection.packages):

@@ -231,7 +231,7 @@ def _refuse_platform(subject: str, distribution: str, version: str, arch: str) -
     choices = nearest_hosts(distribution, version, arch)
     raise FleetError(finding(
         "DriverPlatformUnlisted", subject, {"distribution": distribution, "version": version, "arch": arch, "choices": choices},
-        host=f"{distribution or 'a host without os-release'} {version} {arch}".strip(), why=f" ({why})" if why else "", choices=", ".join(choices),
+        host=f"{distribution or 'a host without os-release'} {version} {arch}" + (f" ({why})" if why else ""), choices=", ".join(choices),
     ))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Optional
 
-from .driver_branches import BRANCHES, FIRST_FOR_DRA, OPEN, PROPRIETARY
+from .driver_branches import BRANCHES, OPEN, PROPRIETARY, production_branches
 from .driver_packages import DISTRIBUTION, MANAGERS, NVIDIA
 
 X86_64 = "x86_64"
@@ -185,12 +185,11 @@ def nearest_hosts(distribution: str, version_id: str, arch: str) -> list[str]:
 def nearest_cells(distribution: str, version_id: str, arch: str, source: str, branch: str, flavour: str, most: int = 4) -> list[Cell]:
     """Return up to ``most`` cells of this host that differ least from what was asked: branch first kept, then flavour, then source.
 
-    Branches that have ended, or are too old for DRA, are not proposed.
+    Branches that have ended, are short-lived or too old for DRA are not proposed.
     """
     def distance(cell: Cell) -> tuple[int, int, int, int]:
         away = abs(int(cell.branch) - int(branch)) if branch.isdigit() else int(cell.branch)
         return (int(cell.branch != branch), away, int(cell.flavour != flavour), int(cell.source != source))
 
-    usable = [cell for cell in cells_of_host(distribution, version_id, arch)
-              if not BRANCHES[cell.branch].ended and BRANCHES[cell.branch].number >= FIRST_FOR_DRA]
-    return sorted(usable, key=distance)[:most]
+    usable = production_branches()
+    return sorted((cell for cell in cells_of_host(distribution, version_id, arch) if cell.branch in usable), key=distance)[:most]

@@ -19,7 +19,7 @@ ROWS = (
     ),
     Reason(
         "DriverPlatformUnlisted", ERROR,
-        "no driver is known for {host}{why}",
+        "no driver is known for {host}",
         "Take a host of the support matrix (docs/driver-support.md); nearest: {choices}.",
     ),
     Reason(
@@ -224,5 +224,36 @@ ROWS = (
         "DriverNotHeld", ERROR,
         "the package manager does not hold {names}",
         "Run the role nvidia_driver again, so that updates leave the driver alone.",
+    ),
+    # -- the role and the rollout ------------------------------------------------------------------------------------------------------------
+    Reason(
+        "DriverNodeInService", ERROR,
+        "a kubelet runs here and a driver is loaded, which would change under its pods (it is held by {holders})",
+        "Run playbook gpufleet.dra.upgrade_driver (or uninstall_driver), which drains the node first.",
+    ),
+    Reason(
+        "DriverNoPrevious", ERROR,
+        "there is no version before this one to go back to",
+        "Set nvidia_driver_version to the version that you want.",
+    ),
+    Reason(
+        "DriverRecordUnreadable", ERROR,
+        "/var/lib/gpufleet-dra/nvidia_driver.json is not what this role writes ({why})",
+        "Put it back from a backup; without it the host cannot be left as it was found. Deleted, the driver counts as not installed by this collection.",
+    ),
+    Reason(
+        "DriverNotOurs", WARNING,
+        "a driver is installed that this collection did not bring ({packages})",
+        "Remove it with the package manager, if it has to go.",
+    ),
+    Reason(
+        "DriverRebootPending", ERROR,
+        "the host has to be rebooted before its GPUs can be used: {why}",
+        "Reboot it, or run again with nvidia_driver_reboot_ok set to true.",
+    ),
+    Reason(
+        "DriverRolloutStopped", ERROR,
+        "the rollout stopped here while {phase}: {why}",
+        "{node} Done: {done}. Not begun: {waiting}. Mend the host and run the playbook again; it goes on from there.",
     ),
 )
