@@ -34,6 +34,19 @@ _BEGIN = f"# BEGIN {REPOSITORY_NAME}"
 _END = f"# END {REPOSITORY_NAME}"
 
 
+def key(text: str) -> str:
+    """Return a signing key as a file that apt and rpm can read: armoured as it is, or armour around the base64 text of a binary key."""
+    plain = text.strip()
+    if plain.startswith("-----BEGIN"):
+        return plain + "\n"
+    return f"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n{plain}\n-----END PGP PUBLIC KEY BLOCK-----\n"
+
+
+def rpm_key_id(fingerprint: str) -> str:
+    """Return the eight lower-case digits by which rpm lists the key of an OpenPGP fingerprint (gpg-pubkey-ID): the end of a version 4 key id."""
+    return (fingerprint[8:16] if len(fingerprint) == 64 else fingerprint[-8:]).lower()
+
+
 def repository(manager: str, url: str) -> str:
     """Return the definition of the repository at ``url``, whose packages have to be signed by the key in KEY_PATHS."""
     if manager == APT:
@@ -52,7 +65,10 @@ def apt_preferences(globs: Iterable[str], version: str) -> str:
 
 def apt_unattended() -> str:
     """Return the apt configuration that keeps unattended-upgrades off the driver. Its patterns are regular expressions from the start of a name."""
-    patterns = ("nvidia-", "libnvidia-", "libcuda1", "libnvsdm", "libxnvctrl", "nvlsm", "cuda-", "linux-modules-nvidia-", "linux-objects-nvidia-", "xserver-xorg-video-nvidia")
+    patterns = (
+        "nvidia-", "libnvidia-", "libcuda1", "libcudadebugger1", "libnvcuvid1", "libnvsdm", "nvlsm", "cuda-", "linux-modules-nvidia-",
+        "linux-objects-nvidia-", "linux-signatures-nvidia-", "xserver-xorg-video-nvidia",
+    )
     lines = "".join(f'    "{pattern}";\n' for pattern in patterns)
     return f"// {_HEAD}\nUnattended-Upgrade::Package-Blacklist {{\n{lines}}};\n"
 
@@ -83,6 +99,14 @@ def zypper_locks(present: str, names: Sequence[str], ours_before: Iterable[str] 
     made = [f"type: package\nmatch_type: glob\ncase_sensitive: on\nsolvable_name: {name}" for name in names]
     blocks = [*kept, *made]
     return "".join(f"\n{block}\n" for block in blocks)
+
+
+def same_locks(one: str, other: str) -> bool:
+    """Return whether two lists of locks say the same, whatever the order and the blank lines."""
+    def normal(text: str) -> list[list[str]]:
+        return sorted(sorted(block.splitlines()) for block in _lock_blocks(text))
+
+    return normal(one) == normal(other)
 
 
 def _lock_blocks(text: str) -> list[str]:

@@ -82,7 +82,7 @@ class Selection:
         """Return the ``view`` that driver_info is to make: what the repository offers, and the transaction that would follow."""
         return {
             "repository": self.repository.as_view() if self.repository else None, "branch": self.branch, "version": self.version, "stream": self.stream,
-            "install": [*self.headers, *self.install], "pins": list(self.pins),
+            "install": [*self.headers, *self.install], "remove": list(self.obsolete), "pins": list(self.pins),
         }
 
 

@@ -14,6 +14,8 @@ _DEBIAN = (("apt-get", "apt"),)
 _RPM = (("tdnf", "tdnf"), ("zypper", "zypper"), ("dnf", "dnf"))
 # The mark of systems that are updated as a whole: RHCOS, rpm-ostree and bootc (image mode).
 _IMAGE_MARKS = ("/run/ostree-booted",)
+# What builds the initramfs, where there is one.
+_INITRAMFS = ("update-initramfs", "dracut")
 
 
 def read_host(node: Node) -> dict[str, Any]:
@@ -30,6 +32,7 @@ def read_host(node: Node) -> dict[str, Any]:
         "arch": platform.machine(),
         "python": platform.python_version(),
         "package_manager": next((manager for tool, manager in managers if node.which(tool)), None),
+        "initramfs": next((tool for tool in _INITRAMFS if node.which(tool)), None),
         "image_based": next((path for path in _IMAGE_MARKS if node.exists(path)), None),
     }
 

@@ -39,6 +39,12 @@ def parse(text: str, of_the_driver: Callable[[str], bool]) -> list[dict[str, Any
     return sorted(packages, key=lambda package: (package["name"], package["arch"], package["full"]))
 
 
+def trusted_keys(node: Node) -> list[str]:
+    """Return the ids, eight hexadecimal digits each, of the keys that rpm trusts."""
+    out = node.query(["rpm", "-q", "--queryformat=%{VERSION}\\n", "gpg-pubkey"], good=(0, 1))
+    return sorted({line.strip().lower() for line in out.splitlines() if re.fullmatch(r"[0-9A-Fa-f]{8}", line.strip())})
+
+
 def owners(node: Node, paths: list[str]) -> dict[str, str | None]:
     """Return the package that each file belongs to, None for a file of none."""
     found: dict[str, str | None] = {}

@@ -45,6 +45,7 @@ def read_driver(node: Node, driver_root: str = "/", pynvml_path: str | None = No
         "library": library,
         "nvml": read_nvml(node, driver_root, pynvml_path, loaded["module"] is not None),
         **packages,
+        "trusted_keys": packages_rpm.trusted_keys(node) if manager != "apt" and node.which("rpm") else [],
         "traces": read_traces(node, own_library["path"] if own_library else None, _owners(node, manager), _sources(node, manager), managed),
         "services": services,
         "holders": read_holders(node),

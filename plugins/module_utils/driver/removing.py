@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, gpufleet.dra contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The plan for a host that is to be as it was before the role came."""
+from __future__ import annotations
+
+from typing import Optional
+
+from ..knowledge.driver_packages import DNF, ZYPPER
+from ..reasons import finding
+from . import facts as read
+from . import files
+from .actions import Plan
+from .facts import Facts
+from .installing import in_service
+from .options import Options
+from .record import Record
+
+
+def plan_removal(facts: Facts, options: Options, record: Optional[Record], node_paused: bool) -> Plan:
+    """Return the plan, from the record alone: what the role did not bring stays. The record itself goes last, so that a run that was cut off goes on."""
+    plan = Plan(manager=read.host(facts).get("package_manager", ""), target={"branch": "", "version": "", "flavour": ""})
+    if record is None:
+        if read.driver_packages(facts):
+            names = ", ".join(sorted(package["name"] for package in read.driver_packages(facts)))
+            plan.findings.append(finding("DriverNotOurs", options.subject, packages=names))
+        return plan
+    plan.record_changes = True
+    plan.recover = bool(facts.get("broken_packages"))
+    plan.unmask = [name for name in record.masked if read.service(facts, name)["masked"]]
+    plan.unhold = [name for name in record.held if name in (facts.get("held") or [])] if plan.manager == "apt" else []
+    plan.remove_first = list(record.installed)
+    plan.forget_key = record.trusted_key if record.trusted_key in (facts.get("trusted_keys") or []) else ""
+    for path, text in record.replaced.items():
+        _put_back(plan, facts, record, path, text)
+    plan.initramfs = files.MODPROBE in (*plan.files_after, *plan.files_absent)
+    if read.loaded_module(facts):
+        plan.reboot_reasons = ["The driver that was removed is still loaded."]
+        plan.findings += in_service(facts, options, node_paused)
+    return plan
+
+
+def _put_back(plan: Plan, facts: Facts, record: Record, path: str, text: Optional[str]) -> None:
+    """Lists of locks lose our lines alone, for others may have come since. A lock on a package that goes would keep it from going: that list comes first."""
+    now = (facts.get("files") or {}).get(path)
+    if path in files.SHARED and now is not None:
+        left = files.dnf_locks(now, [], "") if plan.manager == DNF else files.zypper_locks(now, [], record.held)
+        text = None if text is None and not left.strip() else text if text is not None and files.same_locks(left, text) else left
+        if plan.manager == ZYPPER and text is not None and text != now:
+            plan.files[path] = text
+            return
+    if text is None and now is not None:
+        plan.files_absent.append(path)
+    elif text is not None and text != now:
+        plan.files_after[path] = text
