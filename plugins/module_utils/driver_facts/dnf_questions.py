@@ -37,18 +37,19 @@ def _answer(dnf: Any, question: dict[str, Any]) -> dict[str, Any]:
     conf = base.conf
     conf.read(priority=dnf.conf.PRIO_MAINCONFIG)
     conf.substitutions.update_from_etc("/", varsdir=conf.varsdir)
+    if not conf.substitutions.get("releasever"):  # no package of the host says which release it is
+        conf.substitutions["releasever"] = question["release"]
     conf.cachedir, conf.persistdir, conf.logdir = question["cachedir"], question["persistdir"], question["logdir"]
     conf.reposdir = question["reposdir"]
     conf.install_weak_deps = False
     conf.best = True
-    # A lock of the driver's packages is lifted within a transaction; those of others, and the site's excludes, count.
+    # A reset before would need a transaction of its own.
+    conf.module_stream_switch = True
     conf.skip_if_unavailable = False
     base.read_all_repos()
     base.fill_sack(load_system_repo=True)
     if question["stream"]:
-        modules = dnf.module.module_base.ModuleBase(base)
-        modules.reset(["nvidia-driver"])
-        modules.enable([f"nvidia-driver:{question['stream']}"])
+        dnf.module.module_base.ModuleBase(base).enable([f"nvidia-driver:{question['stream']}"])
     if question["ask"] == "offers":
         return {"offers": _offers(base, question)}
     return {"transaction": _transaction(dnf, base, question)}

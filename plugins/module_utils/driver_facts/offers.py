@@ -14,6 +14,8 @@ from .node import Node
 REPOSITORY_ID = "gpufleet-view"
 """Name of the driver's repository within a view."""
 
+HOST_SOURCES = "the host's own package sources"
+
 DOWNLOAD_SECONDS = 600.0
 SOLVE_SECONDS = 180.0
 
@@ -59,7 +61,7 @@ class Sources(ABC):
     @property
     def url(self) -> str:
         """Return the address of the driver's repository, or the words for the host's own sources."""
-        return self.repository["url"] if self.repository else "the host's own package sources"
+        return self.repository["url"] if self.repository else HOST_SOURCES
 
     @property
     def with_host(self) -> bool:

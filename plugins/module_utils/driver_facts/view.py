@@ -16,7 +16,7 @@ from ..knowledge.driver_packages import has_own_version, upstream_version
 from ..reasons import FleetError, finding
 from .fetch import fetch_key
 from .node import Node
-from .offers import Offers, Sources, Transaction, impossible, unsupported
+from .offers import HOST_SOURCES, Offers, Sources, Transaction, impossible, unsupported
 from .versions import deb_key
 from .view_apt import AptSources
 from .view_dnf import DnfSources
@@ -83,7 +83,7 @@ def _unavailable(node: Node, offers: Offers, pinned: Sequence[str], wish: dict[s
         text = f"of branch {wish['branch']} it offers {', '.join(available[:_NEAREST])}"
     else:
         text = "it offers " + "; ".join(f"{name} in {', '.join(versions[:_NEAREST]) or 'no version'}" for name, versions in per_name.items())
-    url = (wish.get("repository") or {}).get("url") or "the host's own package sources"
+    url = (wish.get("repository") or {}).get("url") or HOST_SOURCES
     details = {"wanted": wanted, "available": available, "by_package": per_name}
     return FleetError(finding("DriverVersionUnavailable", node.name, details, url=url, wanted=wanted, available=text))
 

@@ -11,7 +11,19 @@ from pathlib import Path
 from ..knowledge.driver_packages import managed_paths
 from .fetch import key_mismatch, unreachable
 from .node import Ran
-from .offers import DOWNLOAD_SECONDS, REPOSITORY_ID, SOLVE_SECONDS, Offer, Offers, Sources, Transaction, empty_transaction, impossible, sorted_transaction
+from .offers import (
+    DOWNLOAD_SECONDS,
+    HOST_SOURCES,
+    REPOSITORY_ID,
+    SOLVE_SECONDS,
+    Offer,
+    Offers,
+    Sources,
+    Transaction,
+    empty_transaction,
+    impossible,
+    sorted_transaction,
+)
 from .versions import compare_deb
 
 _INST = re.compile(r"^Inst (?P<name>\S+)(?: \[(?P<old>[^\]]+)\])? \((?P<new>\S+) ", re.MULTILINE)
@@ -32,7 +44,7 @@ class AptSources(Sources):
         """Return what is offered of ``names``."""
         self._prepare()
         self._update()
-        return parse_madison(self._query(["apt-cache", *self._options(), "madison", *names]), self.url)
+        return parse_madison(self.node.query(["apt-cache", *self._options(), "madison", *names]), self.url)
 
     def transaction(self, specs: Mapping[str, str], version: str, pins: Sequence[str], remove: Sequence[str]) -> Transaction:
         """Return what the installation would do."""
@@ -42,7 +54,7 @@ class AptSources(Sources):
         how = ["--simulate", "--assume-yes", "--allow-downgrades", "--allow-change-held-packages", "--no-install-recommends"]
         ran = self.node.run(["apt-get", *self._options(), *how, "install", *wanted], SOLVE_SECONDS)
         if ran.rc:
-            raise impossible(self.node, version, ran.tail())
+            raise impossible(self.node, version, unmet(ran))
         return parse_simulation(ran.out)
 
     def _options(self) -> list[str]:
@@ -52,7 +64,7 @@ class AptSources(Sources):
             "Dir::State::status": self.folder / "status", "Dir::State::extended_states": self.folder / "extended_states", "Debug::NoLocking": "true",
             "Dir::Log": self.folder / "log",
             # The user _apt may not enter the folder.
-            "APT::Sandbox::User": "root", "Acquire::Languages": "none", "APT::Get::Show-User-Simulation-Note": "false",
+            "APT::Sandbox::User": "root", "Acquire::Languages": "none", "APT::Get::Show-User-Simulation-Note": "false", "Acquire::Retries": "1",
         }
         return [f"-o{name}={value}" for name, value in settings.items()]
 
@@ -92,18 +104,27 @@ class AptSources(Sources):
         strict = ["-oAPT::Update::Error-Mode=any"]
         if self.repository is not None:
             own = [f"-oDir::Etc::SourceParts={self.folder / 'own.d'}", "-oAPT::Get::List-Cleanup=false"]
-            self._judge(self.node.run(["apt-get", *self._options(), *own, *strict, "update"], DOWNLOAD_SECONDS))
+            ran = self.node.run(["apt-get", *self._options(), *own, *strict, "update"], DOWNLOAD_SECONDS)
+            if ran.rc and _SIGNATURE.search(ran.err):
+                raise key_mismatch(self.node, self.url, complaints(ran))
+            if ran.rc:
+                raise unreachable(self.node, self.url, complaints(ran))
         if self.with_host:
-            self._judge(self.node.run(["apt-get", *self._options(), "update"], DOWNLOAD_SECONDS))
+            ran = self.node.run(["apt-get", *self._options(), "update"], DOWNLOAD_SECONDS)
+            if ran.rc:
+                raise unreachable(self.node, HOST_SOURCES, complaints(ran))
 
-    def _judge(self, ran: Ran) -> None:
-        if ran.rc and self.repository is not None and _SIGNATURE.search(ran.err) and self.repository["url"].rstrip("/") in ran.err:
-            raise key_mismatch(self.node, self.url, ran.tail())
-        if ran.rc:
-            raise unreachable(self.node, self.url, ran.tail())
 
-    def _query(self, argv: list[str]) -> str:
-        return self.node.query(argv, SOLVE_SECONDS)
+def complaints(ran: Ran) -> str:
+    """Return the errors and warnings in apt's output, or its end where it has none."""
+    lines = [line[2:].strip() for line in ran.err.splitlines() if line.startswith(("E:", "W:"))]
+    return " ".join(lines) or ran.tail()
+
+
+def unmet(ran: Ran) -> str:
+    """Return what apt says about dependencies that cannot be met, without the explanations around it."""
+    _before, _title, listed = ran.out.partition("The following packages have unmet dependencies:")
+    return f"{listed} {complaints(ran)}".strip()
 
 
 def finished_status(status: str, updates: Sequence[str]) -> str:
@@ -125,8 +146,9 @@ def finished_status(status: str, updates: Sequence[str]) -> str:
 def parse_madison(text: str, url: str) -> Offers:
     """Return the offers in ``apt-cache madison``'s output, which has the newest first."""
     offers: Offers = {}
+    own = url.rstrip("/").replace("file:///", "file:/")  # as apt writes it
     for found in _MADISON.finditer(text):
-        offer = Offer(found.group("full"), found.group("source").startswith(url.rstrip("/")))
+        offer = Offer(found.group("full"), found.group("source").startswith(own))
         offers.setdefault(found.group("name"), []).append(offer)
     return offers
 

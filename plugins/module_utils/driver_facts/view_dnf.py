@@ -12,8 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..knowledge.driver_packages import has_own_version, managed_paths
+from ..reasons import FleetError, finding
 from . import dnf_questions
 from .fetch import fetch_if_there, key_mismatch, unreachable
+from .host import read_host
 from .offers import DOWNLOAD_SECONDS, REPOSITORY_ID, Offer, Offers, Sources, Transaction, impossible, sorted_transaction, unsupported
 from .packages_rpm import REPOSITORIES
 
@@ -28,6 +30,9 @@ class DnfSources(Sources):
         """Return what is offered of ``names``."""
         self._prepare()
         answer = self._ask({"ask": "offers", "names": list(names)})
+        if answer.get("kind") == "solver" and self.stream:  # such as a stream that is not there
+            fields = {"wanted": f"stream nvidia-driver:{self.stream}", "available": answer["error"]}
+            raise FleetError(finding("DriverVersionUnavailable", self.node.name, {"stream": self.stream}, url=self.url, **fields))
         if "error" in answer:
             raise unreachable(self.node, self.url, answer["error"])
         return {name: [Offer(*offer) for offer in offers] for name, offers in answer["offers"].items()}
@@ -63,6 +68,7 @@ class DnfSources(Sources):
         whole = {
             **question, "reposdir": [str(self.folder / "repos")], "cachedir": str(self.folder / "cache"), "persistdir": str(self.folder / "state"),
             "logdir": str(self.folder / "log"), "stream": self.stream, "repository": REPOSITORY_ID, "arch": platform.machine(),
+            "release": read_host(self.node)["major"],
         }
         answer: dict[str, Any] = {}
         for python in dict.fromkeys(path for path in (*_PYTHONS, sys.executable) if path and self.node.which(path)):

@@ -21,6 +21,8 @@ PURE_STDLIB = {
 PURE_ROOMS = ("mig", "dra", "knowledge", "driver", "reason_rows")
 # The rooms that run on GPU nodes.
 NODE_ROOMS = ("mig", "converge", "nvml", "dra", "knowledge", "boot", "driver", "driver_facts", "runtime", "reason_rows")
+# Bindings that a node has or is brought, and the one file of each that uses them.
+BINDINGS = {("pynvml", "nvml/session.py"), ("dnf", "driver_facts/dnf_questions.py")}
 CLUSTER_CLIENTS = ("kubernetes", "ansible_collections.kubernetes")
 
 
@@ -72,7 +74,7 @@ def test_pure_rooms_have_no_io_no_clock_and_no_ansible(path: Path) -> None:
 def test_node_code_is_standard_library_and_pynvml_only(path: Path) -> None:
     for name in imports_of(path):
         top = name.split(".")[0]
-        allowed = top in sys.stdlib_module_names or room(name) is not None or (top == "pynvml" and relative(path) == "nvml/session.py")
+        allowed = top in sys.stdlib_module_names or room(name) is not None or (top, relative(path)) in BINDINGS
         assert allowed, f"{relative(path)} imports {name}"
 
 
