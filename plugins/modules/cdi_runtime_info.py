@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: cdi_runtime_info
 short_description: Read whether the container runtime injects devices by CDI, and what would make it so
-version_added: 0.2.0
+version_added: 0.1.0
 author: gpufleet.dra contributors (@gpufleet)
 description:
   - Finds the container runtime of the node (containerd, CRI-O, or the containerd of k3s or RKE2), reads its effective CDI settings and those of the running

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-_NUMBER = re.compile(r"[+-]?[0-9][0-9_]*(\.[0-9_]+)?([eE][+-]?[0-9]+)?|0x[0-9a-fA-F_]+|0o[0-7_]+|0b[01_]+|[+-]?(inf|nan)")
+_NUMBER = re.compile(r"0x[0-9a-fA-F_]+|0o[0-7_]+|0b[01_]+|[+-]?[0-9][0-9_]*(\.[0-9_]+)?([eE][+-]?[0-9]+)?|[+-]?(inf|nan)")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[0-9TtZz:.+ -]*|[0-9]{2}:[0-9]{2}:[0-9]{2}[0-9.]*")
 _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "\\": "\\", "e": "\x1b"}
 
