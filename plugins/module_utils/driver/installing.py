@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from ..knowledge.driver_packages import APT, DNF, ZYPPER, in_driver_set
 from ..reasons import FleetError, finding
@@ -33,7 +33,15 @@ def rollback_options(options: Options, record: Optional[Record]) -> Options:
     return replace(options, branch=release.branch, version=release.version, flavour=release.flavour or AUTO, allow_ended_branch=True)
 
 
-def plan_installation(facts: Facts, options: Options, record: Optional[Record], rollback: bool, node_paused: bool) -> Plan:
+class Circumstances(NamedTuple):
+    """``rollback``: the options lead to the version before. ``node_paused``: the node was drained. ``ask``: look at the repository in any case."""
+
+    rollback: bool = False
+    node_paused: bool = False
+    ask: bool = False
+
+
+def plan_installation(facts: Facts, options: Options, record: Optional[Record], circumstances: Circumstances) -> Plan:
     """Return the plan. Without a ``view`` in the facts it may be no more than the question for one."""
     selection, findings = examine(facts, options)
     plan = Plan(findings=findings, manager=read.host(facts).get("package_manager", ""))
@@ -50,7 +58,7 @@ def plan_installation(facts: Facts, options: Options, record: Optional[Record], 
     if plan.refused():
         return plan
     needs_packages = _needs_packages(facts, selection, version)
-    if (needs_packages or _needs_key(facts, selection)) and not facts.get("view"):
+    if (needs_packages or circumstances.ask or _needs_key(facts, selection)) and not facts.get("view"):
         plan.view = selection.view()
         return plan
     _plan_packages(plan, facts, selection, version, needs_packages)
@@ -58,9 +66,9 @@ def plan_installation(facts: Facts, options: Options, record: Optional[Record], 
     plan.load = not plan.packages_change() and not plan.reboot_reasons and reboot.can_load(facts)
     _plan_services(plan, facts, selection)
     _plan_files(plan, facts, selection, version)
-    _plan_record(plan, facts, selection, Release(selection.branch, version, selection.flavour), record, rollback)
+    _plan_record(plan, facts, selection, Release(selection.branch, version, selection.flavour), record, circumstances.rollback)
     if plan.packages_change() and read.loaded_module(facts):
-        plan.findings += in_service(facts, options, node_paused)
+        plan.findings += in_service(facts, options, circumstances.node_paused)
     return plan
 
 

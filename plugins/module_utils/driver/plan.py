@@ -10,7 +10,7 @@ from ..reasons import Finding, FleetError
 from .actions import Plan
 from .checks import examine
 from .facts import Facts
-from .installing import plan_installation, rollback_options
+from .installing import Circumstances, plan_installation, rollback_options
 from .options import ABSENT, OPERATOR, Options
 from .record import read_record
 from .removing import plan_removal
@@ -20,7 +20,8 @@ from .verification import verify
 def plan(facts: Facts, given: Mapping[str, Any]) -> Plan:
     """Return the plan for a host. ``given`` holds the role's variables without their prefix; refusals are findings in it, not exceptions.
 
-    Beside what Options knows, ``rollback`` asks for the version before, and ``node_paused`` says that the node was drained for the change.
+    Beside what Options knows, ``rollback`` asks for the version before, and ``node_paused`` says that the node was drained for the change;
+    ``ask`` has the repository asked in any case.
     """
     try:
         options = Options.of(given)
@@ -33,7 +34,7 @@ def plan(facts: Facts, given: Mapping[str, Any]) -> Plan:
         rollback = bool(given.get("rollback"))
         if rollback:
             options = rollback_options(options, record)
-        return plan_installation(facts, options, record, rollback, node_paused)
+        return plan_installation(facts, options, record, Circumstances(rollback, node_paused, bool(given.get("ask"))))
     except FleetError as error:
         return Plan(findings=[error.finding])
 

@@ -15,6 +15,8 @@ from .installing import in_service
 from .options import Options
 from .record import Record
 
+_STILL_LOADED = "the driver that was removed is still loaded"
+
 
 def plan_removal(facts: Facts, options: Options, record: Optional[Record], node_paused: bool) -> Plan:
     """Return the plan, from the record alone: what the role did not bring stays. The record itself goes last, so that a run that was cut off goes on."""
@@ -23,6 +25,8 @@ def plan_removal(facts: Facts, options: Options, record: Optional[Record], node_
         if read.driver_packages(facts):
             names = ", ".join(sorted(package["name"] for package in read.driver_packages(facts)))
             plan.findings.append(finding("DriverNotOurs", options.subject, packages=names))
+        elif read.loaded_module(facts) and not any((facts.get("traces") or {}).get(kind) for kind in ("runfile", "container_driver")):
+            plan.reboot_reasons = [_STILL_LOADED]
         return plan
     plan.record_changes = True
     plan.recover = bool(facts.get("broken_packages"))
@@ -34,7 +38,7 @@ def plan_removal(facts: Facts, options: Options, record: Optional[Record], node_
         _put_back(plan, facts, record, path, text)
     plan.initramfs = files.MODPROBE in (*plan.files_after, *plan.files_absent)
     if read.loaded_module(facts):
-        plan.reboot_reasons = ["The driver that was removed is still loaded."]
+        plan.reboot_reasons = [_STILL_LOADED]
         plan.findings += in_service(facts, options, node_paused)
     return plan
 
