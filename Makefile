@@ -38,6 +38,7 @@ lint: env ## ruff, mypy, yamllint, ansible-lint, generated files up to date
 	$(BIN)/antsibull-changelog lint
 	$(BIN)/python scripts/role_readmes.py --check
 	$(BIN)/python scripts/troubleshooting.py --check
+	$(BIN)/python scripts/driver_matrix.py --check
 
 .PHONY: sanity
 sanity: env ## ansible-test sanity over what the collection publishes

@@ -48,7 +48,8 @@ def examine(facts: Facts, options: Options) -> Examination:
               *foreign_repositories(facts, options), *nouveau(facts, options)]
     if selection:
         found += [*short_lived(options, selection), *package_manager(facts, options, selection), *gpu_findings(facts, options, selection),
-                  *origins(facts, options, selection), *secure_boot(facts, options, selection), *kernel_headers(facts, options, selection)]
+                  *origins(facts, options, selection), *secure_boot(facts, options, selection), *kernel_headers(facts, options, selection),
+                  *not_offered(facts, options, selection)]
     return Examination(selection, found)
 
 
@@ -175,6 +176,19 @@ def kernel_headers(facts: Facts, options: Options, selection: Selection) -> Iter
     package = headers_package(selection.cell.platform.layout, kernel["release"]) or ""
     if package in (view.get("missing") or []) or not _brings(view.get("transaction") or {}, package):
         yield finding("KernelHeadersMissing", options.subject, {"kernel": kernel["release"], "package": package}, release=kernel["release"], package=package)
+
+
+def not_offered(facts: Facts, options: Options, selection: Selection) -> Iterator[Finding]:
+    """DriverPackageMissing: a part of the driver that no source has, as in an incomplete mirror (asks for a ``view``), or that it never has."""
+    parts = (("a fabric manager", selection.fabric_manager, selection.packages.fabric_manager), ("IMEX", selection.imex, selection.packages.imex))
+    never = [part for part, wanted, names in parts if wanted and not names]
+    if never:
+        where = f"{selection.cell.source} on {selection.cell.distribution} {selection.cell.version}"
+        yield finding("DriverPackageMissing", options.subject, {"missing": never}, url=where, names=" and ".join(never))
+    missing = [name for name in (facts.get("view") or {}).get("missing") or [] if not is_headers(name)]
+    if missing:
+        url = selection.repository.url if selection.repository else "the host's package sources"
+        yield finding("DriverPackageMissing", options.subject, {"missing": missing, "url": url}, url=url, names=_listed(missing))
 
 
 def _brings(transaction: dict[str, Any], package: str) -> bool:

@@ -50,8 +50,8 @@ class Selection:
 
     ``version`` is the one asked for, else the one that stays, else empty: then the newest of the branch in the repository is taken. ``install`` holds
     names without versions, all of which exist at the driver's version except those with their own; ``headers`` the packages for kernels that lack
-    headers; ``pin`` NVIDIA's pinning package, which is no longer one of a version when a version is pinned by file. ``pins`` are globs of the names that
-    must carry the version. ``repository`` is None where all comes from the host's own sources.
+    headers; ``pins`` globs of the names that must carry the version; ``obsolete`` installed packages that have to go. ``repository`` is None where all
+    comes from the host's own sources.
     """
 
     cell: Cell
@@ -61,7 +61,6 @@ class Selection:
     packages: PackageSet
     install: tuple[str, ...]
     headers: tuple[str, ...]
-    pin: tuple[str, ...]
     pins: tuple[str, ...]
     obsolete: tuple[str, ...]
     stream: Optional[str]
@@ -109,7 +108,7 @@ def select(facts: Facts, options: Options) -> Selection:
     others = [package["name"] for package in read.driver_packages(facts) if package["name"] not in (*names, *gone)]
     return Selection(
         cell=cell, branch=cell.branch, version=options.version or read.version_that_stays(facts, cell.branch), flavour=flavour, packages=packages,
-        install=tuple(dict.fromkeys([*names, *others])), headers=tuple(missing_headers(facts, cell, packages)), pin=packages.pin,
+        install=tuple(dict.fromkeys([*names, *others])), headers=tuple(missing_headers(facts, cell, packages)),
         pins=pinned_globs(cell.platform.manager), obsolete=tuple(gone),
         stream=f"{cell.branch}-{'open' if flavour == OPEN else 'dkms'}" if cell.platform.layout == "el-streams" else None,
         repository=repository(cell, options), fabric_manager=fabric_manager, imex=imex,

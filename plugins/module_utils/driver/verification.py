@@ -118,9 +118,10 @@ def _fabric_manager(facts: Facts, options: Options, selection: Selection, wanted
         if unit["present"] and unit["enabled"]:
             yield _of_fabric_manager(options, "the fabric manager is enabled on a host that is to have none", unit)
         return
-    package = next((one for one in facts.get("packages") or [] if one["name"] == selection.packages.fabric_manager[0]), None)
+    name = next(iter(selection.packages.fabric_manager), "a fabric manager")
+    package = next((one for one in facts.get("packages") or [] if one["name"] == name), None)
     if package is None:
-        yield _of_fabric_manager(options, f"{selection.packages.fabric_manager[0]} is not installed on a host with NVSwitches", unit)
+        yield _of_fabric_manager(options, f"{name} is not installed on a host with NVSwitches", unit)
     elif wanted and package["version"] != wanted:
         yield _of_fabric_manager(options, f"the fabric manager is {package['version']} beside driver {wanted}", unit)
     elif not unit["active"]:

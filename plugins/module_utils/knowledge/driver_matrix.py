@@ -111,8 +111,8 @@ PLATFORMS = (
              by_major=True, signed=True, note="SUSE's signed kernel module, with NVIDIA's userspace at the same version"),
     Platform(("opensuse-leap",), ("15",), NVIDIA, "suse", _NVIDIA_BRANCHES, (X86_64,), directory="opensuse15", key=_KEY_RPM, by_major=True,
              note="Python 3.11 has to be added"),
-    Platform(("azurelinux",), ("3",), DISTRIBUTION, "azurelinux", ("580", "595"), flavours=(OPEN,), directory="azl3", key=_KEY_RPM, by_major=True,
-             signed=True, note="Microsoft's signed cuda-open; needs dnf, for Ansible has no module for tdnf"),
+    Platform(("azurelinux",), ("3",), DISTRIBUTION, "azurelinux", ("580", "595"), flavours=(OPEN,), by_major=True, signed=True,
+             note="Microsoft's signed cuda-open, from its NVIDIA repository, which has to be configured; needs dnf, for Ansible has no module for tdnf"),
 )
 
 UNSUPPORTED = {
@@ -126,18 +126,17 @@ UNSUPPORTED = {
 }
 """Why a distribution's major version is not in the matrix, where there is more to say than that."""
 
-# What ran on which host in the tests (molecule scenarios driver_*): there with packages that stand for NVIDIA's, on real package managers.
-_TESTED_HOSTS = {
-    ("debian", "12", X86_64): REAL, ("debian", "13", X86_64): REAL, ("ubuntu", "24.04", X86_64): STAND_IN, ("rocky", "9", X86_64): STAND_IN,
-    ("rocky", "10", X86_64): STAND_IN, ("sles", "15", X86_64): STAND_IN,
+# What molecule's scenarios driver_install, driver_upgrade and driver_uninstall run: NVIDIA's repository, open modules, x86_64, with packages that stand for
+# NVIDIA's.
+_TRIED = {
+    ("debian", "12"): (REAL, ("580", "595")), ("debian", "13"): (REAL, ("595",)), ("ubuntu", "24.04"): (STAND_IN, ("595",)),
+    ("rocky", "9"): (STAND_IN, ("580", "595")), ("rocky", "10"): (STAND_IN, ("580", "595")), ("sles", "15"): (STAND_IN, ("580", "595")),
 }
-_TESTED_BRANCHES = ("580", "595", "620")
 
 
 def _tested_on(distribution: str, version: str, arch: str, source: str, branch: str, flavour: str) -> str:
-    if source != NVIDIA or branch not in _TESTED_BRANCHES or flavour != OPEN:
-        return NOT
-    return _TESTED_HOSTS.get((distribution, version, arch), NOT)
+    where, branches = _TRIED.get((distribution, version), (NOT, ()))
+    return where if (arch, source, flavour) == (X86_64, NVIDIA, OPEN) and branch in branches else NOT
 
 
 def cells() -> Iterator[Cell]:

@@ -91,10 +91,11 @@ _NVLINK5 = ("libnvsdm", "nvlsm", "infiniband-diags")
 
 @dataclass(frozen=True)
 class PackageSet:
-    """The packages to install for one driver, all by name.
+    """The packages to install for one driver, all by name; what they depend on comes along, at the version that is pinned.
 
-    Those without a version of their own carry the driver's. ``pin`` is installed before all others, in a transaction of its own. ``origin`` is where
-    packages come from, ``module_origin`` where the kernel module does. ``dkms`` says that the kernel module is built on the host.
+    Those without a version of their own carry the driver's. ``pin`` are NVIDIA's pinning packages for this branch: the role pins by a file of its own,
+    with which they get along. ``origin`` is where packages come from, ``module_origin`` where the kernel module does. ``dkms`` says that the kernel
+    module is built on the host. ``unwanted`` are globs of what cannot be beside them.
     """
 
     module: tuple[str, ...]
@@ -183,11 +184,9 @@ _IMEX = ("nvidia-imex",)
 def _ubuntu(number: int, flavour: str) -> PackageSet:
     tail = f"-{number}" if number <= LAST_SUFFIXED else ""
     dkms = f"nvidia-dkms{tail}-open" if flavour == OPEN else f"nvidia-dkms{tail}"
-    source = f"nvidia-kernel-source{tail}-open" if flavour == OPEN else f"nvidia-kernel-source{tail}"
-    tools = (f"libnvidia-compute{tail}", f"nvidia-utils{tail}", f"nvidia-compute-utils{tail}", f"nvidia-kernel-common{tail}")
     # Up to 580 nvidia-compute-utils has the persistence daemon in it, from 590 on that is a package of its own.
-    userspace = tools if tail else ("libnvidia-compute", "nvidia-utils", "nvidia-kernel-common", "nvidia-persistenced")
-    return PackageSet((dkms, source), userspace, _SWITCHES, _IMEX, pin=(f"nvidia-driver-pinning-{number}",))
+    daemon = f"nvidia-compute-utils{tail}" if tail else "nvidia-persistenced"
+    return PackageSet((dkms,), (f"libnvidia-compute{tail}", f"nvidia-utils{tail}", daemon), _SWITCHES, _IMEX, pin=(f"nvidia-driver-pinning-{number}",))
 
 
 def _debian(number: int, flavour: str) -> PackageSet:
@@ -200,9 +199,9 @@ def _ubuntu_archive(number: int, flavour: str, kernel: str, version_id: str) -> 
     tail = f"-{number}-server"
     kind = f"{tail}-open" if flavour == OPEN else tail
     return PackageSet(
-        (f"linux-modules-nvidia{kind}-{ubuntu_kernel_flavour(kernel, version_id)}", f"nvidia-kernel-common{tail}"),
+        (f"linux-modules-nvidia{kind}-{ubuntu_kernel_flavour(kernel, version_id)}",),
         (f"libnvidia-compute{tail}", f"nvidia-utils{tail}", f"nvidia-compute-utils{tail}"),
-        (f"nvidia-fabricmanager-{number}", f"libnvidia-nscq-{number}"), (), origin=DISTRIBUTION, module_origin=DISTRIBUTION, dkms=False,
+        (f"nvidia-fabricmanager-{number}", f"libnvidia-nscq-{number}"), (), nvlink5=(), origin=DISTRIBUTION, module_origin=DISTRIBUTION, dkms=False,
     )
 
 
@@ -255,8 +254,8 @@ def suse_generation(number: int) -> str:
 
 
 def _azurelinux() -> PackageSet:
-    # Microsoft's cuda-open is module and userspace in one; what belongs to switches comes from NVIDIA at the same version.
-    return PackageSet(("cuda-open",), (), ("nvidia-fabricmanager", "libnvidia-nscq"), (), module_origin=DISTRIBUTION, dkms=False)
+    # Microsoft's cuda-open brings module and userspace. Its fabric manager does not go with them, and NVIDIA's own is in a repository that conflicts.
+    return PackageSet(("cuda-open",), (), (), (), nvlink5=(), origin=DISTRIBUTION, module_origin=DISTRIBUTION, dkms=False)
 
 
 def headers_package(layout: str, release: str) -> Optional[str]:

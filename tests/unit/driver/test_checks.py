@@ -98,7 +98,7 @@ def edited(change: Callable[[Facts], Any], facts: Facts | None = None) -> Facts:
     (fresh(gpus=("1db6",)), {"branch": "595", "flavour": "proprietary"}, "DriverTooNewForGpu", "branch 595 no longer supports the GPU V100 at 0000:01:00.0"),
     (fresh(gpus=("1db6",)), {"flavour": "open"}, "DriverFlavourUnfit", "V100 need proprietary ones"),
     (fresh(gpus=("2901",)), {"flavour": "proprietary"}, "DriverFlavourUnfit", "B200 need open ones"),
-    (fresh(gpus=("3182",)), {"version": "580.65.06"}, "DriverTooOldForGpu", "driver 580.65.06 is too old for the GPU B300 at 0000:01:00.0, which needs 580.82.07"),
+    (fresh(gpus=("3182",)), {"version": "580.65.06"}, "DriverTooOldForGpu", "580.65.06 is too old for the GPU B300 at 0000:01:00.0, which needs 580.82.07"),
     (fresh(gpus=("2330", "ffff")), {}, "DriverGpuUnknown", "GPU 0000:02:00.0 has PCI device id ffff"),
 ])
 def test_a_finding_has_its_code_and_evidence(facts: Facts, given: Facts, code: str, words: str) -> None:
@@ -194,6 +194,20 @@ def test_headers_of_a_kernel_that_does_not_boot_next_are_no_refusal() -> None:
     facts["kernel"]["installed"].append({"release": "6.8.0-100-generic", "headers": True, "module": None})
     facts["kernel"]["next"] = "6.8.0-100-generic"
     assert codes(facts) == []
+
+
+def test_a_part_of_the_driver_that_nobody_offers_is_refused() -> None:
+    facts = fresh(view={"version": "580.173.02", "missing": ["nvidia-persistenced"], "transaction": {}})
+    assert codes(facts) == ["DriverPackageMissing"]
+    assert "debian12/x86_64/ does not offer nvidia-persistenced" in sentence(facts)
+
+
+def test_a_source_that_never_has_a_part_is_refused_where_that_is_needed() -> None:
+    facts = fresh("azl3")
+    assert codes(facts, source="distribution") == []
+    facts["pci"]["switches"] = [{"address": "0000:c0:00.0", "device": "22a3"}]
+    assert sentence(facts, source="distribution").startswith("gpu1: distribution on azurelinux 3 does not offer a fabric manager.")
+    assert codes(fresh("ubuntu2404"), source="distribution", imex=True) == ["DriverPackageMissing"]
 
 
 def test_prebuilt_modules_need_no_headers() -> None:

@@ -134,7 +134,8 @@ def test_a_module_for_the_next_kernel_only() -> None:
     facts = installed()
     facts["loaded"]["module"] = None
     module = facts["kernel"]["installed"][0]["module"]
-    facts["kernel"]["installed"] = [{"release": "6.8.0-90-generic", "headers": False, "module": None}, {"release": "6.8.0-99", "headers": True, "module": module}]
+    old, new = {"release": "6.8.0-90-generic", "headers": False, "module": None}, {"release": "6.8.0-99", "headers": True, "module": module}
+    facts["kernel"]["installed"] = [old, new]
     facts["kernel"]["next"] = "6.8.0-99"
     assert reasons(facts) == ["kernel 6.8.0-99 boots next and has the driver's kernel module, the running 6.8.0-90-generic has not"]
     assert not can_load(facts)
