@@ -161,11 +161,9 @@ def secure_boot(facts: Facts, options: Options, selection: Selection) -> Iterato
     cell = selection.cell
     signed = [other for other in cells_of_host(cell.distribution, cell.version, cell.arch) if other.platform.signed]
     branches = list(dict.fromkeys(other.branch for other in signed))
-    remedy = "Enrol the key that signs it (/var/lib/dkms/mok.pub) in the host's firmware, or turn Secure Boot off."
-    if branches:
-        remedy = f"Set nvidia_driver_source to {DISTRIBUTION}, whose modules are signed (branches {', '.join(branches)}). Or: {remedy}"
+    choice = f"signed modules by setting nvidia_driver_source to {DISTRIBUTION} (branches {', '.join(branches)})"
     yield finding("SecureBootUnsigned", options.subject, {"evidence": state.get("evidence", ""), "branches": branches},
-                  evidence=state.get("evidence", ""), remedy=remedy)
+                  evidence=state.get("evidence", ""), signed=choice if branches else "a distribution that has signed modules (docs/driver-support.md)")
 
 
 def kernel_headers(facts: Facts, options: Options, selection: Selection) -> Iterator[Finding]:

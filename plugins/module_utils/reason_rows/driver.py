@@ -127,7 +127,7 @@ ROWS = (
     Reason(
         "SecureBootUnsigned", ERROR,
         "Secure Boot is on ({evidence}), and the kernel module of this driver is built on the host and not signed by a key that it trusts",
-        "{remedy}",
+        "Enrol the key that signs it (/var/lib/dkms/mok.pub) in the host's firmware, turn Secure Boot off, or take {signed}.",
     ),
     Reason(
         "KernelHeadersMissing", ERROR,
@@ -231,6 +231,11 @@ ROWS = (
         "Run the role nvidia_driver again, so that updates leave the driver alone.",
     ),
     # -- the role and the rollout ------------------------------------------------------------------------------------------------------------
+    Reason(
+        "DriverPackagesMissing", ERROR,
+        "{url} does not offer {packages}",
+        "Complete the mirror, or choose a branch or version that it has whole.",
+    ),
     Reason(
         "DriverNodeInService", ERROR,
         "a kubelet runs here and a driver is loaded, which would change under its pods (it is held by {holders})",

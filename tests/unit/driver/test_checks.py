@@ -160,7 +160,7 @@ def test_the_signed_module_of_suse_is_the_distributions_and_the_rest_nvidias() -
 def test_secure_boot_is_fine_with_signed_modules_an_enrolled_key_or_a_module_that_is_loaded() -> None:
     on = {"enabled": True, "evidence": "SecureBoot is 1"}
     assert codes(fresh("ubuntu2404", secure_boot=on)) == ["SecureBootUnsigned"]
-    assert "Set nvidia_driver_source to distribution" in sentence(fresh("ubuntu2404", secure_boot=on))
+    assert "signed modules by setting nvidia_driver_source to distribution (branches 580, 595)" in sentence(fresh("ubuntu2404", secure_boot=on))
     assert codes(fresh("ubuntu2404", secure_boot=on), source="distribution") == []
     assert codes(fresh("ubuntu2404", secure_boot={**on, "dkms_key_enrolled": True})) == []
     facts = installed("ubuntu2404")
