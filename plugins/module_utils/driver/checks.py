@@ -49,7 +49,7 @@ def examine(facts: Facts, options: Options) -> Examination:
     if selection:
         found += [*short_lived(options, selection), *package_manager(facts, options, selection), *gpu_findings(facts, options, selection),
                   *origins(facts, options, selection), *secure_boot(facts, options, selection), *kernel_headers(facts, options, selection),
-                  *not_offered(facts, options, selection)]
+                  *never_offered(options, selection)]
     return Examination(selection, found)
 
 
@@ -176,17 +176,13 @@ def kernel_headers(facts: Facts, options: Options, selection: Selection) -> Iter
         yield finding("KernelHeadersMissing", options.subject, {"kernel": kernel["release"], "package": package}, release=kernel["release"], package=package)
 
 
-def not_offered(facts: Facts, options: Options, selection: Selection) -> Iterator[Finding]:
-    """DriverPackageMissing: a part of the driver that no source has, as in an incomplete mirror (asks for a ``view``), or that it never has."""
+def never_offered(options: Options, selection: Selection) -> Iterator[Finding]:
+    """DriverPackagesMissing: a part of the driver that the source never has, such as a fabric manager on Azure Linux."""
     parts = (("a fabric manager", selection.fabric_manager, selection.packages.fabric_manager), ("IMEX", selection.imex, selection.packages.imex))
     never = [part for part, wanted, names in parts if wanted and not names]
     if never:
         where = f"{selection.cell.source} on {selection.cell.distribution} {selection.cell.version}"
-        yield finding("DriverPackageMissing", options.subject, {"missing": never}, url=where, names=" and ".join(never))
-    missing = [name for name in (facts.get("view") or {}).get("missing") or [] if not is_headers(name)]
-    if missing:
-        url = selection.repository.url if selection.repository else "the host's package sources"
-        yield finding("DriverPackageMissing", options.subject, {"missing": missing, "url": url}, url=url, names=_listed(missing))
+        yield finding("DriverPackagesMissing", options.subject, {"missing": never}, url=where, packages=" and ".join(never))
 
 
 def _brings(transaction: dict[str, Any], package: str) -> bool:

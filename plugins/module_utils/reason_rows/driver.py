@@ -134,11 +134,6 @@ ROWS = (
         "kernel {release}, which boots next, has no headers to build the kernel module with, and no configured source has {package}",
         "Add a source that has it, or boot a kernel whose headers are there.",
     ),
-    Reason(
-        "DriverPackageMissing", ERROR,
-        "{url} does not offer {names}",
-        "Bring a mirror up to date, or set nvidia_driver_source to nvidia; where NVIDIA's own repository has not got it, its name may have changed.",
-    ),
     # -- after the installation --------------------------------------------------------------------------------------------------------------
     Reason(
         "DriverMissing", ERROR,
