@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from .commands import run
@@ -20,23 +19,31 @@ from .rootfs import rootfs
 from .settings import Settings
 from .store import digest
 
-_RECIPE = 1  # raise it when the way of making them changes
+_RECIPE = 2  # raise it when the way of making them changes
 _MAIN_SUITE = "bookworm"
 
 
 @dataclass(frozen=True)
 class StandIn:
-    """``identity``: os-release. ``packages``: added to Debian's. ``release``: package that says what the system is, with its version."""
+    """``identity``: os-release. ``packages``: added to Debian's. ``release``: package that says what the system is, with its version.
+
+    ``recorded``: packages that rpm's database names because what they have is there, as Debian's. ``texts``: files with their content.
+    """
 
     identity: dict[str, str]
     packages: tuple[str, ...] = ()
     release: tuple[str, str] = ("", "")
+    recorded: tuple[str, ...] = ()
     texts: tuple[tuple[str, str], ...] = ()
 
 
+_SHELL = "Provides: /bin/sh\nProvides: /usr/bin/sh\nProvides: /sbin/ldconfig\n"
 _RPM_TOOLS = ("rpm", "createrepo-c", "gpg", "gpg-agent")
 _DNF = ("dnf", "python3-dnf", "dnf-plugins-core", *_RPM_TOOLS)
 _ZYPPER = ("zypper", *_RPM_TOOLS)
+_DNF_CONF = "[main]\ngpgcheck=1\ninstallonly_limit=3\nclean_requirements_on_remove=True\nbest=True\nskip_if_unavailable=False\n"
+#: Plugins of Debian's dnf that others' installations do not have; some of them fail where there is no network.
+_DNF_PLUGINS = ("copr", "debuginfo-install", "debuginfo_install", "generate_completion_cache", "local", "post-transaction-actions", "show_leaves")
 _NAMES = {"NAME": "Rocky Linux", "ID": "rocky", "ID_LIKE": "rhel centos fedora"}
 
 
@@ -47,8 +54,22 @@ def _rocky(version: str, code_name: str) -> StandIn:
         **_NAMES, "VERSION": f"{version} ({code_name})", "VERSION_ID": version, "PLATFORM_ID": f"platform:el{major}",
         "PRETTY_NAME": f"Rocky Linux {version} ({code_name})", "CPE_NAME": f"cpe:/o:rocky:rocky:{major}::baseos",
     }
-    return StandIn(identity, _DNF, ("rocky-release", version), (("etc/redhat-release", words), ("etc/rocky-release", words)))
+    texts = (("etc/redhat-release", words), ("etc/rocky-release", words), ("etc/dnf/dnf.conf", _DNF_CONF), ("etc/dnf/plugins/versionlock.list", ""))
+    recorded = ("bash", "dnf", "python3-dnf", "dnf-plugins-core", "python3-dnf-plugin-versionlock")
+    return StandIn(identity, _DNF, ("rocky-release", version), recorded, texts)
 
+
+_PRODUCT = """\
+<?xml version="1.0" encoding="UTF-8"?>
+<product schemeversion="0">
+  <vendor>SUSE</vendor>
+  <name>SLES</name>
+  <version>15.6</version>
+  <release>0</release>
+  <arch>x86_64</arch>
+  <summary>SUSE Linux Enterprise Server 15 SP6</summary>
+</product>
+"""
 
 STAND_INS = {
     "ubuntu2404": StandIn(
@@ -67,7 +88,8 @@ STAND_INS = {
             "NAME": "SLES", "ID": "sles", "ID_LIKE": "suse", "VERSION": "15-SP6", "VERSION_ID": "15.6",
             "PRETTY_NAME": "SUSE Linux Enterprise Server 15 SP6", "CPE_NAME": "cpe:/o:suse:sles:15:sp6",
         },
-        _ZYPPER, ("sles-release", "15.6"),
+        _ZYPPER, ("sles-release", "15.6"), ("bash", "zypper"),
+        (("etc/products.d/SLES.prod", _PRODUCT),),
     ),
 }
 
@@ -81,7 +103,7 @@ def system_root(system: str, settings: Settings, progress: Progress = QUIET) -> 
         return rootfs(replace(settings, suite="trixie"), progress)
     stand_in = STAND_INS[system]
     base = _with_packages(stand_in.packages, main, progress) if stand_in.packages else rootfs(main, progress)
-    key = digest([_RECIPE, system, base.parent.name, stand_in.identity, stand_in.release, stand_in.texts])
+    key = digest([_RECIPE, system, base.parent.name, asdict(stand_in)])
     found = settings.store.find("system", key)
     if found is None:
         with progress.step(f"making the root file system of {system}"):
@@ -136,6 +158,7 @@ def _make(root: Path, base: Path, stand_in: StandIn) -> None:
     (root / "etc/os-release").unlink(missing_ok=True)
     (root / "etc/os-release").symlink_to("../usr/lib/os-release")
     for place, words in stand_in.texts:
+        (root / place).parent.mkdir(exist_ok=True)
         (root / place).write_text(words)
     if not stand_in.packages:
         return
@@ -147,19 +170,27 @@ def _make_rpm_system(root: Path, stand_in: StandIn) -> None:
     (root / "etc/rpm").mkdir(exist_ok=True)
     (root / "etc/rpm/macros.system").write_text("%_dbpath /var/lib/rpm\n")
     (root / "etc/ld.so.conf.d/lib64.conf").write_text("/usr/lib64\n")
-    _install_base_packages(root, stand_in)
+    if (root / "etc/products.d").is_dir():
+        (root / "etc/products.d/baseproduct").symlink_to("SLES.prod")
+    for plugin in _DNF_PLUGINS:
+        for path in (root / f"etc/dnf/plugins/{plugin}.conf", root / f"usr/lib/python3/dist-packages/dnf-plugins/{plugin}.py"):
+            path.unlink(missing_ok=True)
+    _record_packages(root, stand_in)
     for pattern in ("etc/apt", "etc/debian_version", "etc/dpkg", "usr/bin/apt*", "usr/bin/dpkg*", "var/lib/apt", "var/lib/dpkg", "var/cache/apt",
                     "usr/lib/python3/dist-packages/apt*", "usr/lib/apt", "etc/yum.repos.d/*", "etc/zypp/repos.d/*"):
         for path in root.glob(pattern):
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
-def _install_base_packages(root: Path, stand_in: StandIn) -> None:
+def _record_packages(root: Path, stand_in: StandIn) -> None:
     """Record in rpm's database what packages rely on: a shell, and what the system is. Their files are Debian's and the ones written here."""
     name, version = stand_in.release
     scratch = root / "var/tmp/base"
     scratch.mkdir(parents=True)
-    (scratch / "base.spec").write_text(_BASE_SPEC.format(name=name, version=version))
+    recorded = "".join(_RECORDED.format(name=package, provides=_SHELL if package == "bash" else "") for package in stand_in.recorded)
+    lists = "".join(f"%files -n {package}\n" for package in stand_in.recorded)
+    text = _BASE_SPEC.format(name=name, version=version, major=version.split(".", 1)[0]) + recorded + lists
+    (scratch / "base.spec").write_text(text)
     _in_root(root, ["rpmbuild", "-bb", "--quiet", "--define", "_topdir /var/tmp/base", "/var/tmp/base/base.spec"])
     packages = [f"/{path.relative_to(root)}" for path in sorted(scratch.rglob("*.rpm"))]
     _in_root(root, ["rpm", "--install", "--justdb", "--nodeps", "--force-debian", *packages])
@@ -175,24 +206,15 @@ License: BSD
 BuildArch: noarch
 AutoReqProv: no
 Provides: system-release = {version}
+Provides: system-release(releasever) = {major}
 %description
 What the system is.
-%package -n bash
-Summary: Stands for the shell that is there
-Version: 5.2
-Provides: /bin/sh
-Provides: /usr/bin/sh
-Provides: /sbin/ldconfig
-%description -n bash
-Stands for the shell that is there.
 %files
-%files -n bash
 """
-
-
-def chroot_output(root: Path, command: list[str]) -> str:
-    """Run a command of a root file system and return its output. Raises ArtifactError when it fails."""
-    done = subprocess.run(["chroot", str(root), *command], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ArtifactError(f"{command[0]}: {done.stderr.strip()}")
-    return done.stdout
+_RECORDED = """\
+%package -n {name}
+Summary: stands for the one of Debian that is there
+Version: 99
+{provides}%description -n {name}
+Stands for the one of Debian that is there.
+"""

@@ -55,7 +55,8 @@ class Signer:
         """Sign .rpm packages in the scratch folder, in place."""
         home = self._tool.inside(self._home)
         names = [self._tool.inside(path) for path in paths]
-        self._tool.run("rpmsign", "--define", f"_gpg_name {self.key.fingerprint}", "--define", f"_gpg_path {home}", "--define", "__gpg /usr/bin/gpg", "--addsign", *names)
+        macros = (f"_gpg_name {self.key.fingerprint}", f"_gpg_path {home}", "__gpg /usr/bin/gpg")
+        self._tool.run("rpmsign", *(word for macro in macros for word in ("--define", macro)), "--addsign", *names)
 
     def metadata(self, folder: Path) -> None:
         """Sign the repomd.xml of a repository in the scratch folder, and lay the key beside it."""
