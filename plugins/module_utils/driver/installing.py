@@ -3,11 +3,12 @@
 """The plan for a host that is to have a driver."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 from ..knowledge.driver_packages import APT, DNF, ZYPPER, in_driver_set
-from ..reasons import FleetError, finding
+from ..reasons import Finding, FleetError, finding
 from . import facts as read
 from . import files, reboot
 from .actions import TRANSACTION_PARTS, Plan, specs
@@ -57,10 +58,11 @@ def plan_installation(facts: Facts, options: Options, record: Optional[Record], 
     }
     if plan.refused():
         return plan
-    needs_packages = _needs_packages(facts, selection, version)
+    needs_packages = _needs_packages(facts, selection, version, record)
     if (needs_packages or circumstances.ask or _needs_key(facts, selection)) and not facts.get("view"):
         plan.view = selection.view()
         return plan
+    plan.findings += _required_but_missing(facts, options, selection)
     _plan_packages(plan, facts, selection, version, needs_packages)
     plan.reboot_reasons = reboot.reasons(facts, version, selection.flavour)
     plan.load = not plan.packages_change() and not plan.reboot_reasons and reboot.can_load(facts)
@@ -72,7 +74,7 @@ def plan_installation(facts: Facts, options: Options, record: Optional[Record], 
     return plan
 
 
-def in_service(facts: Facts, options: Options, node_paused: bool) -> list[Any]:
+def in_service(facts: Facts, options: Options, node_paused: bool) -> list[Finding]:
     """Return the refusal to change a loaded driver under the pods of a node, unless the node was drained for it."""
     if node_paused or not (facts.get("cluster_hint") or {}).get("kubelet"):
         return []
@@ -80,12 +82,24 @@ def in_service(facts: Facts, options: Options, node_paused: bool) -> list[Any]:
     return [finding("DriverNodeInService", options.subject, {"holders": list(facts.get("holders") or [])}, holders=holders or "nobody at the moment")]
 
 
-def _needs_packages(facts: Facts, selection: Selection, version: str) -> bool:
+def _needs_packages(facts: Facts, selection: Selection, version: str, record: Optional[Record]) -> bool:
     installed = {package["name"]: package["version"] for package in facts.get("packages") or []}
     headers = bool(selection.headers) and read.kernel(facts, "next").get("headers") is False
-    wrong = any(installed.get(name) != version for name in selection.exact())
-    missing = any(name not in installed for name in selection.install)
+    nowhere = record.unavailable if record and record.release.version == version else ()
+    missing = any(name not in installed for name in selection.install if name not in nowhere)
+    wrong = any(installed[name] != version for name in selection.exact() if name in installed)
     return not version or wrong or missing or headers or bool(selection.obsolete) or bool(facts.get("broken_packages"))
+
+
+def _required_but_missing(facts: Facts, options: Options, selection: Selection) -> Iterator[Finding]:
+    """DriverPackagesMissing: without these there is no driver. What else belongs to switches, such as NVSDM, exists for some systems only."""
+    fabric_manager = selection.packages.fabric_manager[:1] if selection.fabric_manager else ()
+    imex = selection.packages.imex if selection.imex else ()
+    required = (*selection.packages.module, *selection.packages.userspace, *fabric_manager, *imex)
+    missing = [name for name in (facts.get("view") or {}).get("missing") or [] if name in required]
+    if missing:
+        url = selection.repository.url if selection.repository else "the host's own sources"
+        yield finding("DriverPackagesMissing", options.subject, {"missing": missing}, packages=", ".join(missing), url=url)
 
 
 def _needs_key(facts: Facts, selection: Selection) -> bool:
@@ -178,6 +192,8 @@ def _plan_record(plan: Plan, facts: Facts, selection: Selection, release: Releas
     record = record.moved_to(release, rollback)
     touched = {**plan.files, **plan.files_after}
     record = record.with_found({path: (facts.get("files") or {}).get(path) for path in touched}, _names(plan.predicted["install"]))
+    if facts.get("view"):
+        record = replace(record, unavailable=tuple(name for name in facts["view"].get("missing") or [] if name in selection.install))
     if selection.manager == APT:
         record = replace(record, held=tuple(_names_afterwards(plan, facts)))
     elif selection.manager == ZYPPER:

@@ -31,7 +31,8 @@ class Record:
     """``release`` is what the host has or is to get, ``previous`` what it had before that, ``rolled_back`` whether a rollback led to ``release``.
 
     ``installed`` are the packages that were not there before the role came, ``replaced`` the text of every file of the role as it was found (None: there
-    was none), ``held`` the packages whose hold is ours, ``masked`` the units that we masked, ``trusted_key`` the rpm key that was added (empty: none).
+    was none), ``held`` the packages whose hold is ours, ``masked`` the units that we masked, ``trusted_key`` the rpm key that was added (empty: none),
+    ``unavailable`` names that no source had for ``release``, so that they are not looked for anew.
     """
 
     release: Release
@@ -42,12 +43,13 @@ class Record:
     held: tuple[str, ...] = ()
     masked: tuple[str, ...] = ()
     trusted_key: str = ""
+    unavailable: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data, as it is kept on the host."""
         plain = asdict(self)
         release = plain.pop("release")
-        lists = {name: sorted(plain[name]) for name in ("installed", "held", "masked")}
+        lists = {name: sorted(plain[name]) for name in ("installed", "held", "masked", "unavailable")}
         return {"format": FORMAT, **release, **plain, **lists}
 
     def moved_to(self, release: Release, rolled_back: bool) -> Record:
@@ -78,6 +80,7 @@ def read_record(raw: Optional[Mapping[str, Any]], subject: str) -> Optional[Reco
             held=tuple(map(str, raw["held"])),
             masked=tuple(map(str, raw["masked"])),
             trusted_key=str(raw["trusted_key"]),
+            unavailable=tuple(map(str, raw["unavailable"])),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FleetError(finding("DriverRecordUnreadable", subject, why=f"{type(error).__name__}: {error}")) from None
