@@ -18,7 +18,7 @@ _MODULES = "/lib/modules"
 _MODULE_NAMES = ("nvidia", "nvidia-current")
 _MODULE_FILE = re.compile(r"^(?P<path>[^:]*/nvidia(?:-current)?\.ko(?:\.[a-z0-9]+)?):", re.MULTILINE)
 _FIELD = re.compile(r"^(?P<name>filename|version|license|signer):[ \t]*(?P<value>.*)$", re.MULTILINE)
-_FIELD_IN_FILE = re.compile(rb"(?:\A|\0)(?P<name>version|license)=(?P<value>[^\0]*)\0")
+_FIELD_IN_FILE = re.compile(rb"(?:\A|\0)(?P<name>version|license)=(?P<value>[^\0]*)(?=\0)")
 _LOADED_VERSION = re.compile(r"^NVRM version:\s+(?P<text>.*?)\s+(?P<version>\d+\.\d+(?:\.\d+)*)\s", re.MULTILINE)
 
 
@@ -99,7 +99,8 @@ def _module(node: Node, release: str) -> dict[str, Any] | None:
 
 def _from_file(node: Node, path: str) -> dict[str, Any]:
     """Return what a module file says about itself, where there is no modinfo. The signer is not told; version is empty for a compression unknown here."""
-    fields = {found.group("name"): found.group("value").decode("utf-8", "replace") for found in _FIELD_IN_FILE.finditer(_unpacked(node.at(path)))}
+    pairs = [found.groups() for found in _FIELD_IN_FILE.finditer(_unpacked(node.at(path)))]
+    fields = {name.decode("ascii"): value.decode("utf-8", "replace") for name, value in pairs}
     return {"path": path, "version": fields.get("version", ""), "flavour": _flavour(fields.get("license", "")), "signer": None}
 
 
