@@ -108,7 +108,7 @@ def _ubuntu(_system: str, version: str) -> list[Stub]:
     firmware = f"nvidia-firmware{tail}-{version}" if tail else "nvidia-firmware"
     daemon = f"nvidia-compute-utils{tail}" if tail else "nvidia-persistenced"
     stubs = [
-        make(firmware, "firmware", **only_one("nvidia-firmware")),
+        make(firmware, "firmware"),  # in a folder by version: several can be there
         make(common, "modprobe", depends=at_least(firmware), **only_one("nvidia-kernel-common")),
         make(compute, "library", "cuda", **only_one("libnvidia-compute")),
         make(utils, "smi", depends=at_least(compute), **only_one("nvidia-utils")),
