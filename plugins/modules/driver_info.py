@@ -140,7 +140,7 @@ driver:
           C(flavour) (open or proprietary) and C(signer) of the NVIDIA module that it would load.
       type: dict
     secure_boot:
-      description: Whether Secure Boot is C(enabled), and the C(evidence).
+      description: Whether Secure Boot is C(enabled), the C(evidence), and whether the key by which dkms signs modules is enrolled (C(dkms_key_enrolled)).
       type: dict
     pci:
       description:

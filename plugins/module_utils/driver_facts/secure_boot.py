@@ -11,8 +11,23 @@ _EFI = "/sys/firmware/efi"
 _VARIABLE = f"{_EFI}/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
 
+# Public halves of the key by which dkms signs what it builds: its own, and Ubuntu's.
+_DKMS_KEYS = ("/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der")
+
+
 def read_secure_boot(node: Node) -> dict[str, Any]:
-    """Return ``secure_boot`` of the driver facts: ``enabled`` and the ``evidence`` for it."""
+    """Return ``secure_boot`` of the driver facts: ``enabled``, the ``evidence`` for it, and ``dkms_key_enrolled``, always false where it is not enabled."""
+    found = _state(node)
+    return {**found, "dkms_key_enrolled": found["enabled"] and _dkms_key_enrolled(node)}
+
+
+def _dkms_key_enrolled(node: Node) -> bool:
+    """Return whether the firmware's list of keys has the one of dkms. mokutil says so in words; its exit status means other things as well."""
+    keys = [key for key in _DKMS_KEYS if node.exists(key)] if node.which("mokutil") else []
+    return any("already enrolled" in node.run(["mokutil", "--test-key", key]).tail() for key in keys)
+
+
+def _state(node: Node) -> dict[str, Any]:
     try:
         content = node.at(_VARIABLE).read_bytes()
     except OSError:

@@ -182,6 +182,15 @@ def test_secure_boot(tmp_path: Path, files: dict[str, Any], answers: dict[str, A
     assert found["enabled"] is enabled and evidence in found["evidence"]
 
 
+@pytest.mark.parametrize(("value", "said", "enrolled"), [
+    (1, "/var/lib/dkms/mok.pub is already enrolled\n", True), (1, "/var/lib/dkms/mok.pub is not enrolled\n", False),
+    (1, "/var/lib/dkms/mok.pub is already in the enrollment request\n", False), (0, "/var/lib/dkms/mok.pub is already enrolled\n", False),
+])
+def test_a_key_of_dkms_that_the_firmware_knows(tmp_path: Path, value: int, said: str, enrolled: bool) -> None:
+    files = {"/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c": bytes([6, 0, 0, 0, value]), "/var/lib/dkms/mok.pub": b"key"}
+    assert read_secure_boot(answering(tmp_path, files, {"mokutil --test-key /var/lib/dkms/mok.pub": said}))["dkms_key_enrolled"] is enrolled
+
+
 SHOWN = """Id=nvidia-persistenced.service
 LoadState=loaded
 ActiveState=active
