@@ -176,6 +176,10 @@ driver:
       description: Ids of the keys that rpm trusts, eight hexadecimal digits each. Empty with apt.
       type: list
       elements: str
+    trusted_keys:
+      description: Ids of the keys that rpm trusts, eight hexadecimal digits each.
+      type: list
+      elements: str
     stream:
       description: Enabled stream of dnf's module C(nvidia-driver), or null.
       type: str

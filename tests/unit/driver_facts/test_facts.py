@@ -17,6 +17,7 @@ from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts.secure_b
 from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts.services import read_services
 from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts.traces import read_traces
 from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import FleetError
+
 from tests.unit.driver_facts.fake_node import FakeNode, node
 
 ROCKY = 'NAME="Rocky Linux"\nVERSION="9.7 (Blue Onyx)"\nID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.7"\nPRETTY_NAME="Rocky Linux 9.7"\n# x\nbad line\n'

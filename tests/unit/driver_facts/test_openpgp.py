@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts.fetch import fetch, fetch_if_there, fetch_key
 from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts.openpgp import NotAKey, armoured, dearmoured, fingerprint
 from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import FleetError
+
 from tests.unit.driver_facts.fake_node import node
 
 # Made by gpg 2.2 for c@example.com; its own list of fingerprints says the same.
@@ -54,7 +55,8 @@ def test_version_6_and_the_new_packet_format() -> None:
 
 
 @pytest.mark.parametrize(("content", "why"), [
-    (KEY.encode() * 2, "holds 2 blocks of public keys instead of one"), (BINARY * 2, "holds 2 public keys instead of one"), (b"<html>404</html>", "no OpenPGP data"),
+    (KEY.encode() * 2, "holds 2 blocks of public keys instead of one"), (BINARY * 2, "holds 2 public keys instead of one"), (b"<html>404</html>",
+    "no OpenPGP data"),
     (b"", "holds 0 public keys"), (BINARY[:20], "cut off"), (b"\x9b\x00", "without a length"), (b"\x98\x01\x03", "version 3"), (b"\xc6", "unknown length"),
     (KEY.replace("mDME", "m?ME").encode(), "damaged"), (KEY.replace("PUBLIC", "PRIVATE").encode(), "holds 0 blocks"), (b"\xc6\xff\x00", "unknown length"),
     (KEY.encode() + b"-----BEGIN PGP SIGNATURE-----\n", "instead of one"),

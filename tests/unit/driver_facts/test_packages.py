@@ -12,6 +12,7 @@ from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts.origins 
 from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts.survey import read_driver
 from ansible_collections.gpufleet.dra.plugins.module_utils.knowledge.driver_packages import in_driver_set
 from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import FleetError
+
 from tests.unit.driver_facts.fake_node import FakeNode, node
 
 DPKG = "\n".join([
