@@ -20,7 +20,7 @@ from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import FleetE
 
 from tests.unit.driver_facts.fake_node import FakeNode, node
 
-ROCKY = 'NAME="Rocky Linux"\nVERSION="9.7 (Blue Onyx)"\nID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.7"\nPRETTY_NAME="Rocky Linux 9.7"\n# x\nbad line\n'
+ROCKY = 'NAME="Rocky Linux"\nVERSION="9.7 (Blue Onyx)"\nID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.7"\nPRETTY_NAME="Rocky Linux 9.7"\n# x\nbad\n'
 UBUNTU = 'PRETTY_NAME="Ubuntu 24.04.3 LTS"\nVERSION_ID="24.04"\nID=ubuntu\nID_LIKE=debian\nBROKEN="\n'
 OPEN_MODINFO = """filename:       /lib/modules/6.1.0-30-amd64/updates/dkms/nvidia.ko
 alias:          char-major-195-*
@@ -77,7 +77,8 @@ def kernels(*releases: str, image: bool = True) -> dict[str, str | bytes]:
 
 
 def test_kernels_and_the_next_one(tmp_path: Path) -> None:
-    files = {**kernels("6.1.0-9-amd64", "6.1.0-30-amd64"), "/lib/modules/6.1.0-30-amd64/build/Makefile": "", "/lib/modules/5.10.0-1-amd64/updates/dkms/nvidia.ko": ""}
+    files = {**kernels("6.1.0-9-amd64", "6.1.0-30-amd64"), "/lib/modules/6.1.0-30-amd64/build/Makefile": "",
+        "/lib/modules/5.10.0-1-amd64/updates/dkms/nvidia.ko": ""}
     host = answering(tmp_path, files, {"modinfo -k 6.1.0-30-amd64 nvidia": OPEN_MODINFO, "modinfo": Ran(1, "", "modinfo: ERROR: Module nvidia not found.")})
     found = read_kernels(host, "6.1.0-9-amd64")
     assert (found["running"], found["next"]) == ("6.1.0-9-amd64", "6.1.0-30-amd64")
@@ -148,7 +149,8 @@ def device(address: str, vendor: str, kind: str, device_id: str = "0x2330", vpd:
 
 def test_gpus_and_switches_on_pci(tmp_path: Path) -> None:
     files = {
-        **device("0000:41:00.0", "0x10de", "0x030200"), **device("0000:01:00.0", "0x10DE", "0x030000", "0x2BB5"), **device("0000:05:00.0", "0x10de", "0x068000", "0x22a3"),
+        **device("0000:41:00.0", "0x10de", "0x030200"), **device("0000:01:00.0", "0x10DE", "0x030000", "0x2BB5"), **device("0000:05:00.0", "0x10de",
+            "0x068000", "0x22a3"),
         **device("0000:42:00.1", "0x10de", "0x040300"), **device("0000:06:00.0", "0x1002", "0x030000"),
         **device("0000:07:00.0", "0x15b3", "0x020700", "0x1021", b"\x82\x00SW_MNG"),
     }
@@ -239,10 +241,12 @@ def test_traces_of_other_drivers(tmp_path: Path) -> None:
         "/proc/self/mounts": "overlay /run/nvidia/driver overlay rw 0 0\nproc /proc proc rw 0 0\n",
     }
     sources = [
-        ("/etc/apt/sources.list.d/cuda.list", "https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64/"), ("/own", "https://m/compute/cuda/repos/x/"),
+        ("/etc/apt/sources.list.d/cuda.list", "https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64/"), ("/own",
+        "https://m/compute/cuda/repos/x/"),
         ("/etc/apt/sources.list", "http://deb.debian.org/debian"), ("/etc/apt/sources.list.d/l.list", "file:/var/nvidia-driver-local-repo-debian12-595.91.07"),
     ]
-    found = read_traces(node(tmp_path, files), "/lib/libnvidia-ml.so.595.91.07", owners_of({"/usr/bin/nvidia-installer": "nvidia-installer"}), sources, ["/own"])
+    found = read_traces(node(tmp_path, files), "/lib/libnvidia-ml.so.595.91.07", owners_of({"/usr/bin/nvidia-installer": "nvidia-installer"}),
+        sources, ["/own"])
     assert found["runfile"] == ["/usr/bin/nvidia-uninstall", "/lib/libnvidia-ml.so.595.91.07"]
     assert found["container_driver"] == ["/run/nvidia/driver", "/run/nvidia/validations/.driver-ctr-ready"]
     assert [source["path"] for source in found["repositories"]] == ["/etc/apt/sources.list.d/cuda.list", "/etc/apt/sources.list.d/l.list"]

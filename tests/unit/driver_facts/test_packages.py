@@ -70,7 +70,9 @@ def test_owners_by_dpkg_under_both_spellings(tmp_path: Path) -> None:
 def test_sources_of_apt(tmp_path: Path) -> None:
     host = node(tmp_path, {
         "/etc/apt/sources.list": "# deb http://off/ x main\ndeb [arch=amd64 signed-by=/k] http://a/debian bookworm main\ndeb-src http://b/ x main\n",
-        "/etc/apt/sources.list.d/c.sources": "Types: deb\nURIs: http://c/1 http://c/2\nSuites: x\n\nEnabled: no\nTypes: deb\nURIs: http://off\n\nTypes: deb\nURIs:\n http://c/3\n",
+        "/etc/apt/sources.list.d/c.sources": (
+            "Types: deb\nURIs: http://c/1 http://c/2\nSuites: x\n\nEnabled: no\nTypes: deb\nURIs: http://off\n\nTypes: deb\nURIs:\n http://c/3\n"
+        ),
         "/etc/apt/sources.list.d/d.list.save": "deb http://off/ x main\n",
     })
     one, two = "/etc/apt/sources.list", "/etc/apt/sources.list.d/c.sources"
@@ -105,14 +107,15 @@ kernel-0:5.14.0-70.el9.*
 def test_held_on_rpm_hosts(tmp_path: Path) -> None:
     host = node(tmp_path, {
         packages_rpm.VERSIONLOCK: "nvidia-driver-cuda-3:595.91.07-1.el9.*\nkernel-0:5.14.0-70.el9.*\n*nvidia*580*\n",
-        packages_rpm.ZYPP_LOCKS: "\ntype: package\nmatch_type: glob\ncase_sensitive: on\nsolvable_name: nvidia-compute-G06\n\ntype: package\nsolvable_name: curl\n",
+        packages_rpm.ZYPP_LOCKS: "\ntype: package\nmatch_type: glob\ncase_sensitive: on\nsolvable_name: nvidia-compute-G06\n\nsolvable_name: curl\n",
     })
     assert packages_rpm.held(host, "dnf", [], lambda name: in_driver_set(name, "dnf")) == ["*nvidia*580*", "nvidia-driver-cuda"]
     assert packages_rpm.held(host, "zypper", [], lambda name: in_driver_set(name, "zypper")) == ["nvidia-compute-G06"]
 
 
 @pytest.mark.parametrize(("text", "expected"), [
-    ("[nvidia-driver]\nname=nvidia-driver\nstream=580-open\nprofiles=\nstate=enabled\n", "580-open"), ("[nvidia-driver]\nstream=580-open\nstate=disabled\n", None),
+    ("[nvidia-driver]\nname=nvidia-driver\nstream=580-open\nprofiles=\nstate=enabled\n", "580-open"),
+    ("[nvidia-driver]\nstream=580-open\nstate=disabled\n", None),
     ("[nvidia-driver]\nstream=\nstate=enabled\n", None), ("no ini", None), ("", None),
 ])
 def test_the_stream(tmp_path: Path, text: str, expected: str | None) -> None:
@@ -144,7 +147,8 @@ def whole(tmp_path: Path, system: str, answers: dict[str, str | Ran]) -> FakeNod
 
 def test_the_facts_of_a_debian_host(tmp_path: Path) -> None:
     root = tmp_path / "root"
-    host = whole(root, 'ID=debian\nVERSION_ID="12"', {"apt-get": "", "dpkg-query -W": DPKG, "dpkg-query -S": "libnvidia-ml1: /usr/lib64/libnvidia-ml.so.595.91.07\n"})
+    owner = "libnvidia-ml1: /usr/lib64/libnvidia-ml.so.595.91.07\n"
+    host = whole(root, 'ID=debian\nVERSION_ID="12"', {"apt-get": "", "dpkg-query -W": DPKG, "dpkg-query -S": owner})
     facts = read_driver(host, str(root))
     assert facts["nvml"]["error"]["reason"] == "NvmlDriverNotLoaded", "without a loaded module NVML is not called: it would load it"
     assert facts["held"] == ["nvidia-driver-cuda"] and facts["record"] == {"format": 1, "version": "595.91.07"}
