@@ -100,7 +100,8 @@ PLATFORMS = (
     Platform(("debian",), ("13",), NVIDIA, "debian", _NVIDIA_BRANCHES, (X86_64,), directory="debian13", key=_KEY_DEBIAN13, by_major=True,
              note="not among the systems that NVIDIA validated for its GPU Operator; Debian's own packages are too old for DRA"),
     Platform(_EL, ("9",), NVIDIA, "el-streams", _NVIDIA_BRANCHES, directory="rhel9", key=_KEY_RPM, by_major=True, note="needs EPEL for dkms, and CRB"),
-    Platform(_EL, ("10",), NVIDIA, "el", _NVIDIA_BRANCHES, directory="rhel10", key=_KEY_RHEL10, by_major=True, note="needs EPEL for dkms, and CRB"),
+    Platform(_EL, ("10",), NVIDIA, "el", _NVIDIA_BRANCHES, directory="rhel10", key=_KEY_RHEL10, by_major=True,
+             note="needs EPEL for dkms, and CRB; set nvidia_driver_repository_key_fingerprint, for that of the key CDF6BA43 is not in the tables"),
     Platform(("amzn",), ("2023",), NVIDIA, "el-streams", _NVIDIA_BRANCHES, directory="amzn2023", key=_KEY_RPM),
     Platform(("sles",), ("15",), NVIDIA, "suse", _NVIDIA_BRANCHES, directory="sles15", key=_KEY_RPM, by_major=True,
              note="Python 3.11 has to be added (package python311): the system's own is 3.6"),
@@ -120,8 +121,6 @@ UNSUPPORTED = {
     ("rocky", "8"): "its package manager's Python is 3.6, and modules here need 3.9",
     ("almalinux", "8"): "its package manager's Python is 3.6, and modules here need 3.9",
     ("ol", "8"): "its package manager's Python is 3.6, and modules here need 3.9",
-    ("ubuntu", "20"): "NVIDIA has ended its packages for it",
-    ("debian", "11"): "NVIDIA has ended its packages for it",
     ("azurelinux", "4"): "it has not been looked into yet",
 }
 """Why a distribution's major version is not in the matrix, where there is more to say than that."""

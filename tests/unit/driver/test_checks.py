@@ -99,7 +99,10 @@ def edited(change: Callable[[Facts], Any], facts: Facts | None = None) -> Facts:
     (fresh(gpus=("1db6",)), {"flavour": "open"}, "DriverFlavourUnfit", "V100 need proprietary ones"),
     (fresh(gpus=("2901",)), {"flavour": "proprietary"}, "DriverFlavourUnfit", "B200 need open ones"),
     (fresh(gpus=("3182",)), {"version": "580.65.06"}, "DriverTooOldForGpu", "580.65.06 is too old for the GPU B300 at 0000:01:00.0, which needs 580.82.07"),
+    (fresh(gpus=("3182",)), {"version": "580.65.06"}, "DriverTooOldForGpu", "Choose branch 580 or 595 or 620."),
     (fresh(gpus=("2330", "ffff")), {}, "DriverGpuUnknown", "GPU 0000:02:00.0 has PCI device id ffff"),
+    (fresh(gpus=("ffff",)), {}, "DriverGpuUnknown", "whether driver 580 supports it"),
+    (fresh(gpus=("ffff",)), {"version": "580.173.02"}, "DriverGpuUnknown", "whether driver 580.173.02 supports it"),
 ])
 def test_a_finding_has_its_code_and_evidence(facts: Facts, given: Facts, code: str, words: str) -> None:
     assert codes(facts, **given) == [code]
@@ -134,7 +137,15 @@ def foreign(name: str = "libnvidia-ml1", origin: str = "distribution", system: s
 
 def test_packages_of_another_origin_are_refused_by_name() -> None:
     assert codes(foreign()) == ["DriverOriginMixed"]
-    assert "(libnvidia-ml1 535.247.01-1 (made by distribution))" in sentence(foreign())
+    assert "do not come from NVIDIA's repository (libnvidia-ml1 535.247.01-1 (made by distribution))" in sentence(foreign())
+    assert "do not come from the distribution (" in sentence(foreign(origin="nvidia", system="ubuntu2404"), source="distribution")
+
+
+def test_long_evidence_is_shortened() -> None:
+    paths = [f"/trace/{number}" for number in range(8)]
+    assert sentence(fresh(traces={"runfile": paths})).count("/trace/") == 6
+    assert "/trace/5 and 2 more)" in sentence(fresh(traces={"runfile": paths}))
+    assert "/trace/5)" in sentence(fresh(traces={"runfile": paths[:6]}))
 
 
 def test_packages_of_nobody_are_a_warning_unless_the_role_installed_them() -> None:

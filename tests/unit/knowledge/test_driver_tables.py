@@ -69,6 +69,8 @@ def test_what_was_tried_is_what_scenarios_run() -> None:
     names = {"debian 12": "debian12", "debian 13": "debian13", "ubuntu 24.04": "ubuntu2404", "rocky 9": "el9", "rocky 10": "el10", "sles 15": "sles15"}
     tried = {f"{cell.distribution} {cell.version}" for cell in CELLS if cell.tested_on != NOT}
     assert {names[host] for host in tried} == systems
+    assert {(cell.arch, cell.source, cell.flavour) for cell in CELLS if cell.tested_on != NOT} == {("x86_64", "nvidia", "open")}
+    assert {cell.branch for cell in CELLS if cell.tested_on != NOT} == {"580", "595"}
 
 
 def test_branches_to_choose_from() -> None:
@@ -92,6 +94,8 @@ def test_the_nearest_is_of_the_same_distribution_then_of_the_same_architecture()
     near = nearest_cells("ubuntu", "26.04", "x86_64", "nvidia", "580", "open")
     assert (near[0].branch, near[0].source) == ("580", "distribution")
     assert not [cell for cell in near if BRANCHES[cell.branch].ended]
+    assert nearest_cells("ubuntu", "24.04", "x86_64", "distribution", "595", "open")[0].source == "distribution"
+    assert nearest_cells("ubuntu", "24.04", "x86_64", "nvidia", "595", "open")[0].source == "nvidia"
 
 
 @pytest.mark.parametrize(("manager", "ours", "others"), [
