@@ -3,13 +3,16 @@
 """Role cdi_runtime on a systemd host with the real containerd: drop-ins, restarts, consent of real pods, the way back."""
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from cluster import BIN, Cluster, Done
+from cluster import BIN, Cluster, Done, ready, wait_for
+
+from sandbox.artifacts.rootfs import machine_mirrors
 
 NAME = "cdi-test"
 HOST = "cdi1"
@@ -162,31 +165,88 @@ def test_what_was_written_is_taken_away_again(plain: Cluster, host: Run) -> None
     assert host(cdi_runtime_state="absent").changed == 0
 
 
-def test_nodes_of_the_cluster_need_nothing(cluster: Cluster, tmp_path: Path) -> None:
-    done = role(cluster, tmp_path, "all")
-    assert done.changed == 0 and len(done.recap) > 1
-    assert facts(cluster, "h100-1")["pods"], "the plugin's pod runs there"
+POD = {
+    "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "runs-on", "namespace": "default"},
+    "spec": {
+        "nodeName": "h100-1", "terminationGracePeriodSeconds": 1, "automountServiceAccountToken": False,
+        "containers": [{"name": "main", "image": "sandbox.local/busybox:1", "imagePullPolicy": "Never", "command": ["sleep", "3600"]}],
+    },
+}
 
 
-def test_a_restart_under_pods_needs_consent_and_leaves_them_running(cluster: Cluster, tmp_path: Path) -> None:
+def test_nodes_of_the_cluster_need_nothing(sandbox: Cluster, tmp_path: Path) -> None:
+    done = role(sandbox, tmp_path, "h100-1")
+    assert done.changed == 0 and done.recap["h100-1"]["ok"] == 4
+
+
+def test_a_restart_under_pods_needs_consent_and_leaves_them_running(sandbox: Cluster, tmp_path: Path) -> None:
     node = "h100-1"
-    kept = read(cluster, MAIN, node)
+    kept = read(sandbox, MAIN, node)
     assert kept is not None
-    changed = kept.replace("version = 3\n", 'version = 3\nimports = ["/etc/containerd/conf.d/*.toml"]\n', 1)
-    write(cluster, MAIN, changed.replace('cdi_spec_dirs = ["/etc/cdi", "/var/run/cdi"]', "enable_cdi = false"), node)
+    with sandbox.workload(POD):
+        wait_for("the pod to run", lambda: ready(sandbox.get("pod", "runs-on")))
+        container = sandbox.get("pod", "runs-on")["status"]["containerStatuses"][0]["containerID"]
+        changed = kept.replace("version = 3\n", 'version = 3\nimports = ["/etc/containerd/conf.d/*.toml"]\n', 1)
+        write(sandbox, MAIN, changed.replace('cdi_spec_dirs = ["/etc/cdi", "/var/run/cdi"]', "enable_cdi = false"), node)
+        try:
+            sandbox.ssh(node, "systemctl restart containerd")
+            old = pid(sandbox, node)
+            refused = role(sandbox, tmp_path, node, check=False)
+            assert refused.status != 0 and "[CdiRestartNeedsConsent]" in refused.output and "default/runs-on" in refused.output
+            assert read(sandbox, DROP_IN, node) is None and pid(sandbox, node) == old
+            role(sandbox, tmp_path, node, cdi_runtime_restart_ok=True)
+            assert pid(sandbox, node) != old and facts(sandbox, node)["running"]["enabled"]
+            assert role(sandbox, tmp_path, node).changed == 0
+            # the kubelet would have made another container, had the restart ended this one
+            sandbox.kubectl("exec", "runs-on", "--", "true")
+            status = sandbox.get("pod", "runs-on")["status"]["containerStatuses"][0]
+            assert (status["containerID"], status["restartCount"]) == (container, 0)
+        finally:
+            write(sandbox, MAIN, kept, node)
+            sandbox.ssh(node, "rm -rf /etc/containerd/conf.d; systemctl restart containerd")
+    assert facts(sandbox, node)["right"]
+
+
+@pytest.fixture(scope="module")
+def old_containerd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Debian 13's containerd, a 1.7."""
+    folder = tmp_path_factory.mktemp("containerd")
+    lines = machine_mirrors("trixie")
+    if not lines:
+        pytest.skip("this machine's apt knows no Debian archive")
+    keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
+    (folder / "sources.list").write_text("".join(line.replace("deb ", f"deb [signed-by={keyring}] ", 1) + "\n" for line in lines))
+    (folder / "lists").mkdir()
+    options = ["-q", "-o", f"Dir::Etc::sourcelist={folder}/sources.list", "-o", "Dir::Etc::sourceparts=/dev/null"]
+    options += ["-o", f"Dir::State::lists={folder}/lists", "-o", f"Dir::Cache={folder}", "-o", "APT::Sandbox::User=root"]
+    for command in (["update"], ["download", "containerd"]):
+        subprocess.run(["apt-get", *options, *command], cwd=folder, check=True, capture_output=True, timeout=300)
+    subprocess.run(["dpkg-deb", "-x", *folder.glob("containerd_*.deb"), folder / "root"], check=True)
+    return folder / "root/usr/bin/containerd"
+
+
+@pytest.mark.slow
+def test_containerd_1_7_keeps_all_but_cdi(plain: Cluster, host: Run, old_containerd: Path) -> None:
+    program = "/usr/local/bin/old/containerd"
+    plain.ssh(HOST, "mkdir -p /usr/local/bin/old")
+    plain.module(HOST, "ansible.builtin.copy", {"src": str(old_containerd), "dest": program, "mode": "0755"})
+    write(plain, "/etc/systemd/system/containerd.service.d/old.conf", f"[Service]\nExecStart=\nExecStart={program} --config {MAIN}\n")
+    section = '[plugins."io.containerd.grpc.v1.cri"]\n  sandbox_image = "sandbox.local/pause:1"\n'
+    main = f'version = 2\nimports = ["/etc/containerd/conf.d/*.toml"]\ndisabled_plugins = ["io.containerd.internal.v1.opt"]\n{section}'
+    write(plain, MAIN, main)
+    plain.ssh(HOST, "systemctl daemon-reload; systemctl restart containerd")
     try:
-        cluster.ssh(node, "systemctl restart containerd")
-        old = pid(cluster, node)
-        pods = facts(cluster, node)["pods"]
-        refused = role(cluster, tmp_path, node, check=False)
-        assert refused.status != 0 and "[CdiRestartNeedsConsent]" in refused.output and pods[0] in refused.output
-        assert read(cluster, DROP_IN, node) is None and pid(cluster, node) == old
-        shims = cluster.ssh(node, "pgrep -f containerd-shim-runc-v2").split()
-        role(cluster, tmp_path, node, cdi_runtime_restart_ok=True)
-        assert pid(cluster, node) != old and facts(cluster, node)["running"]["enabled"]
-        assert facts(cluster, node)["pods"] == pods and set(shims) <= set(cluster.ssh(node, "pgrep -f containerd-shim-runc-v2").split())
-        assert role(cluster, tmp_path, node).changed == 0
+        before = facts(plain)
+        assert before["runtime"]["version"].startswith("1.7.") and not before["running"]["enabled"] and before["running"]["source"] == "journal"
+        host()
+        after = facts(plain)
+        assert after["right"] and after["running"] == {"enabled": True, "spec_dirs": ["/etc/cdi", "/var/run/cdi"], "source": "journal"}
+        assert 'sandbox_image = "sandbox.local/pause:1"' in plain.ssh(HOST, f"{program} --config {MAIN} config dump")
+        assert host().changed == 0
+        old = pid(plain)
+        write(plain, MAIN, main.replace("pause:1", "pause:2"))
+        # the copy of the section is renewed; CDI was on, so there is no restart
+        assert host().changed == 1 and pid(plain) == old
+        assert 'sandbox_image = "sandbox.local/pause:2"' in plain.ssh(HOST, f"{program} --config {MAIN} config dump")
     finally:
-        write(cluster, MAIN, kept, node)
-        cluster.ssh(node, "rm -rf /etc/containerd/conf.d; systemctl restart containerd")
-    assert facts(cluster, node)["right"]
+        plain.ssh(HOST, "rm -r /etc/systemd/system/containerd.service.d; systemctl daemon-reload; systemctl stop containerd")
