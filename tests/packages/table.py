@@ -13,6 +13,8 @@ from .stub import Relation, Stub, any_version, at_least
 
 #: Two of the branch 580, so that there is something newer within a branch.
 VERSIONS = ("580.173.02", "580.178.04", "595.91.07", "620.20.01")
+#: The NVLink subnet manager has a version of its own.
+NVLSM_VERSION = "2025.10.9"
 LAST_SUFFIXED = 580
 LAST_PROPRIETARY = 615
 
@@ -60,7 +62,8 @@ class _Maker:
 def _with_switches(make: _Maker, epoch: int = 0, release: str = "", streams: tuple[str, ...] = ()) -> list[Stub]:
     """What goes with NVSwitches and multi-node NVLink: from 580 on these names have no branch anywhere, and on EL neither epoch nor distribution."""
     rows = (("nvidia-fabricmanager", "fabricmanager"), ("libnvidia-nscq", "nscq"), ("libnvsdm", "nvsdm"), ("nvidia-imex", "imex"))
-    return [make(name, part, epoch=epoch, release=release, streams=streams) for name, part in rows]
+    subnet_manager = Stub("nvlsm", make.version, NVLSM_VERSION, "1", streams=streams)
+    return [*(make(name, part, epoch=epoch, release=release, streams=streams) for name, part in rows), subnet_manager]
 
 
 def _pins(make: _Maker) -> list[Stub]:

@@ -37,9 +37,11 @@ class Tools:
         return done.stdout
 
     def link(self, sources: list[Path], folder: Path) -> None:
-        """Put files into a folder of the scratch folder, without copying where that is possible."""
+        """Put files into a folder of the scratch folder, without copying where that is possible. One that is there already stays: it is the same."""
         folder.mkdir(parents=True, exist_ok=True)
         for source in sources:
+            if (folder / source.name).exists():
+                continue
             try:
                 os.link(source, folder / source.name)
             except OSError:
