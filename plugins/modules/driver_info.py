@@ -165,7 +165,7 @@ driver:
       type: list
       elements: dict
     held:
-      description: Packages of the driver that are held (dpkg), locked (dnf versionlock, zypper), or patterns of such locks.
+      description: Installed packages of the driver that are held (dpkg) or locked (dnf versionlock, zypper), also by a lock with wildcards.
       type: list
       elements: str
     broken_packages:

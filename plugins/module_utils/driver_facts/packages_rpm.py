@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from configparser import ConfigParser
 from configparser import Error as NotIni
+from fnmatch import fnmatchcase
 from typing import Any, Callable
 
 from ..knowledge.driver_packages import upstream_version
@@ -13,6 +15,8 @@ from .node import Node
 from .origins import origin
 
 _FORMAT = "%{NAME}\\t%{EPOCH}\\t%{VERSION}-%{RELEASE}\\t%{ARCH}\\t%{VENDOR}\\t%{PACKAGER}\\t%|RSAHEADER?{%{RSAHEADER:pgpsig}}:{%{SIGPGP:pgpsig}}|\\n"
+# The name in a spec with a version; a version begins with two numbers and a dot between them, and a release may follow.
+_LOCKED_VERSION = re.compile(r"(?P<name>.+?)-(?:\d+:)?\d+\.\d[^-]*(?:-[^-]*)?$")
 VERSIONLOCK = "/etc/dnf/plugins/versionlock.list"
 ZYPP_LOCKS = "/etc/zypp/locks"
 _STREAM = "/etc/dnf/modules.d/nvidia-driver.module"
@@ -54,27 +58,31 @@ def owners(node: Node, paths: list[str]) -> dict[str, str | None]:
     return found
 
 
-def held(node: Node, manager: str, installed: list[str], of_the_driver: Callable[[str], bool]) -> list[str]:
-    """Return ``held`` of the driver facts: installed packages of the driver that a lock names, and locks by pattern as they stand."""
-    zypper = manager == "zypper"
-    patterns = parse_zypp_locks(node.text(ZYPP_LOCKS) or "") if zypper else parse_versionlock(node.text(VERSIONLOCK) or "", installed)
-    return sorted({pattern for pattern in patterns if of_the_driver(pattern) or ("*" in pattern and "nvidia" in pattern)})
+def held(node: Node, manager: str, packages: Sequence[dict[str, Any]]) -> list[str]:
+    """Return ``held`` of the driver facts: the names of those of ``packages`` (installed ones of the driver) that a lock of dnf or zypper is about."""
+    if manager == "zypper":
+        locks = parse_zypp_locks(node.text(ZYPP_LOCKS) or "")
+        return sorted({package["name"] for package in packages if any(fnmatchcase(package["name"], lock) for lock in locks)})
+    specs = parse_versionlock(node.text(VERSIONLOCK) or "")
+    return sorted({package["name"] for package in packages if any(is_locked(package, spec) for spec in specs)})
 
 
-def parse_versionlock(text: str, installed: list[str]) -> list[str]:
-    """Return the names in dnf's list of locked versions; a line that excludes a version (``!``) locks nothing.
+def parse_versionlock(text: str) -> list[str]:
+    """Return the specs in dnf's list of locked versions, without those that only exclude a version (``!``)."""
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith(("#", "!"))]
 
-    A line is ``name-epoch:version-release.arch`` with wildcards, or any other package spec; the name is the longest installed one that it begins with.
+
+def is_locked(package: dict[str, Any], spec: str) -> bool:
+    """Return whether a locked spec is about an installed package, at whatever version: dnf then offers none but those that the spec names.
+
+    A spec is a name, or ``name-[epoch:]version-release.arch`` as a whole or in part, wildcards anywhere.
     """
-    names = []
-    for line in text.splitlines():
-        spec = line.strip()
-        if not spec or spec.startswith(("#", "!")):
-            continue
-        known = [name for name in installed if spec == name or spec.startswith(f"{name}-")]
-        cut = re.match(r"(?P<name>.+?)-(?:\d+:)?\d", spec)
-        names.append(max(known, key=len) if known else cut.group("name") if cut else spec)
-    return names
+    cut = _LOCKED_VERSION.match(spec)
+    if cut is not None:
+        return fnmatchcase(package["name"], cut.group("name"))
+    whole = f"{package['name']}-{package['full'].rpartition(':')[2]}"
+    return any(fnmatchcase(text, spec) for text in (package["name"], f"{package['name']}.{package['arch']}", whole, f"{whole}.{package['arch']}"))
 
 
 def parse_zypp_locks(text: str) -> list[str]:

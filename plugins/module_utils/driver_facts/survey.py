@@ -72,7 +72,7 @@ def _packages(node: Node, manager: str | None) -> dict[str, Any]:
     if manager is None or not node.which("rpm"):
         return {"packages": [], "held": [], "broken_packages": [], "stream": None}
     installed = packages_rpm.read(node, of_the_driver)
-    held = packages_rpm.held(node, manager, [package["name"] for package in installed], of_the_driver)
+    held = packages_rpm.held(node, manager, installed)
     return {"packages": installed, "held": held, "broken_packages": [], "stream": packages_rpm.read_stream(node)}
 
 

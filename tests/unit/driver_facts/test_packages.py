@@ -93,24 +93,27 @@ def test_packages_of_rpm() -> None:
     assert packages[0]["source"] == "no vendor"
 
 
-def test_locks_of_dnf() -> None:
-    text = """# Added lock on Mon
-nvidia-driver-cuda-3:595.91.07-1.el9.*
-libnvidia-ml-0:595.91.07-1.el9.*
-!nvidia-persistenced-3:620.1-1.el9.*
-kernel-0:5.14.0-70.el9.*
-*nvidia*580*
-"""
-    assert packages_rpm.parse_versionlock(text, ["nvidia-driver", "nvidia-driver-cuda"]) == ["nvidia-driver-cuda", "libnvidia-ml", "kernel", "*nvidia*580*"]
+def installed(*names: str) -> list[dict[str, str]]:
+    return [{"name": name, "full": "3:595.91.07-1.el9", "arch": "x86_64"} for name in names]
 
 
-def test_held_on_rpm_hosts(tmp_path: Path) -> None:
-    host = node(tmp_path, {
-        packages_rpm.VERSIONLOCK: "nvidia-driver-cuda-3:595.91.07-1.el9.*\nkernel-0:5.14.0-70.el9.*\n*nvidia*580*\n",
-        packages_rpm.ZYPP_LOCKS: "\ntype: package\nmatch_type: glob\ncase_sensitive: on\nsolvable_name: nvidia-compute-G06\n\nsolvable_name: curl\n",
-    })
-    assert packages_rpm.held(host, "dnf", [], lambda name: in_driver_set(name, "dnf")) == ["*nvidia*580*", "nvidia-driver-cuda"]
-    assert packages_rpm.held(host, "zypper", [], lambda name: in_driver_set(name, "zypper")) == ["nvidia-compute-G06"]
+@pytest.mark.parametrize(("spec", "locked"), [
+    ("nvidia-driver-cuda-3:595.91.07-1.el9.*", "nvidia-driver-cuda"), ("nvidia-driver-3:580.1.1-1.el9.*", "nvidia-driver"),
+    ("nvidia-driver-*-580.173.02-*.*", "nvidia-driver-cuda"), ("nvidia-driver-595.91.07", "nvidia-driver"),
+    ("*nvidia*595*", "nvidia-driver nvidia-driver-cuda"),
+    ("*nvidia*580*", ""), ("nvidia-driver", "nvidia-driver"), ("nvidia-driver.x86_64", "nvidia-driver"), ("kernel-0:5.14.0-70.el9.*", ""),
+    ("nvidia-driver-[0-9]*-595.91.07-*.*", ""), ("!nvidia-driver-3:620.1-1.el9.*", ""), ("# nvidia-driver", ""),
+])
+def test_locks_of_dnf(tmp_path: Path, spec: str, locked: str) -> None:
+    host = node(tmp_path, {packages_rpm.VERSIONLOCK: f"# Added lock on Mon\n\n{spec}\n"})
+    assert packages_rpm.held(host, "dnf", installed("nvidia-driver", "nvidia-driver-cuda")) == locked.split()
+
+
+def test_locks_of_zypper(tmp_path: Path) -> None:
+    text = "\ntype: package\nmatch_type: glob\ncase_sensitive: on\nsolvable_name: nvidia-compute-G0*\n\nsolvable_name: curl\n"
+    host = node(tmp_path, {packages_rpm.ZYPP_LOCKS: text})
+    assert packages_rpm.held(host, "zypper", installed("nvidia-compute-G06", "nvidia-persistenced")) == ["nvidia-compute-G06"]
+    assert packages_rpm.held(node(tmp_path / "none"), "zypper", installed("nvidia-compute-G06")) == []
 
 
 @pytest.mark.parametrize(("text", "expected"), [
