@@ -113,7 +113,8 @@ cdi:
     findings:
       description:
         - What keeps a drop-in file from making it right, as in the verification's findings with C(reason), C(cause) and C(remedy). C(CdiImportMissing),
-          C(CdiTemplateImportMissing), C(CdiCriDisabled), C(CdiConfigTooOld), C(CdiRuntimeTooOld), C(CdiNotEffective), C(CdiDropInConflict).
+          C(CdiTemplateImportMissing), C(CdiCriDisabled), C(CdiConfigTooOld), C(CdiRuntimeTooOld), C(CdiNotEffective), C(CdiDropInConflict),
+          C(CdiSectionHasSecrets).
       type: list
       elements: dict
 reason:

@@ -62,6 +62,11 @@ ROWS: tuple[Reason, ...] = (
         "Set enable_cdi and cdi_spec_dirs in the runtime's own configuration by hand.",
     ),
     Reason(
+        "CdiSectionHasSecrets", ERROR,
+        "this containerd would need {drop_in} to repeat the CRI section of {path} with credentials in it ({keys})",
+        "Set enable_cdi = true and cdi_spec_dirs in that section by hand, or take the credentials out of it (imagePullSecrets), then run again.",
+    ),
+    Reason(
         "CdiRestartNeedsConsent", ERROR,
         "{unit} has to be restarted ({why}), and pods run under it: {pods}",
         "Drain the node, or set cdi_runtime_restart_ok to true: running containers go on over a restart, but their probes, logs and exec fail meanwhile.",

@@ -29,6 +29,7 @@ DROP_IN = "zz-gpufleet-dra-cdi.toml"  # the last of its folder: of files that se
 DEFAULT_FOLDER = "/etc/containerd/conf.d"
 _CRI = {2: "io.containerd.grpc.v1.cri", 3: "io.containerd.cri.v1.runtime", 4: "io.containerd.cri.v1.runtime"}
 _DISABLED = {"cri", *_CRI.values()}
+_SECRET = ("password", "auth", "identitytoken")  # of a registry, below registry.configs and registry.auths
 _OLDEST = (1, 7, 0)
 _HEAD = "# Made by the Ansible role gpufleet.dra.cdi_runtime: lets devices be injected into containers by CDI.\n"
 
@@ -76,7 +77,7 @@ class Containerd:
         content = self._drop_in(without, Cdi(True, bare.with_dirs(wanted), ""))
         if content == ours and effective is not None and effective.serves(wanted):
             return Plan(effective, (), (), reads)
-        conflict = self._conflict(without, content, place, wanted)
+        conflict = self._secrets(without, place) or self._conflict(without, content, place, wanted)
         if conflict is not None:
             return Plan(effective or bare, (), (conflict,), reads)
         files = [FileChange(place, content, ours)] if content != ours else []
@@ -192,12 +193,22 @@ class Containerd:
         version = self._version()
         section = ("plugins", _CRI[version])
         settings: Values = {}
-        if self._runtime.version < (2, 0, 0):
+        if self._repeats():
             settings = {path: value for path, value in without.items() if path[: len(section)] == section}
         settings[(*section, "enable_cdi")] = True
         settings[(*section, "cdi_spec_dirs")] = list(cdi.spec_dirs)
         note = "# This containerd replaces the whole section by that of a later file, so what was in effect without this file is repeated here.\n"
         return f"{_HEAD}{note if len(settings) > 2 else ''}version = {version}\n{_written(settings)}"
+
+    def _repeats(self) -> bool:
+        """Return whether a drop-in has to repeat the whole section."""
+        return self._runtime.version < (2, 0, 0)
+
+    def _secrets(self, without: Values, place: str) -> Finding | None:
+        """Refuse to repeat credentials: the drop-in travels through results and logs."""
+        section = ("plugins", _CRI[self._version()])
+        found = [".".join(path[2:]) for path, value in without.items() if path[:2] == section and path[-1] in _SECRET and value]
+        return finding("CdiSectionHasSecrets", self._subject, path=self._path, drop_in=place, keys=", ".join(found)) if found and self._repeats() else None
 
     def _conflict(self, without: Values, content: str, place: str, wanted: tuple[str, ...]) -> Finding | None:
         """Return what would go wrong with the drop-in, as containerd itself reads it before it is there; None when nothing would."""

@@ -22,7 +22,7 @@ class Host:
     def __init__(self, folder: Path, version: tuple[int, int, int], name: str = "containerd") -> None:
         self.folder = folder
         self.conf_d = folder / "conf.d"
-        self.conf_d.mkdir()
+        self.conf_d.mkdir(parents=True)
         self.node = FakeNode(folder)
         self.runtime = runtime(folder, name, version)
 
@@ -171,6 +171,16 @@ def test_a_drop_in_that_would_change_more_than_cdi_is_refused(tmp_path: Path, mo
     plan = host.plan()
     # a drop-in of version 3 makes this containerd lose the section of a main file of version 2
     assert [found.code for found in plan.findings] == ["CdiDropInConflict"] and "sandbox_image" in plan.findings[0].cause
+
+
+def test_credentials_are_not_repeated(tmp_path: Path) -> None:
+    secret = '[plugins."io.containerd.grpc.v1.cri".registry.configs."r.example".auth]\n  username = "u"\n  password = "hush"\n'
+    for version, codes in ((V17, ["CdiSectionHasSecrets"]), (V22, [])):
+        host = Host(tmp_path / str(version[0]), version)
+        host.main(off(2) + secret)
+        plan = host.plan()
+        assert [found.code for found in plan.findings] == codes and len(plan.files) == 1 - len(codes)
+        assert "hush" not in str(plan) and ("registry.configs.r.example.auth.password" in str(plan)) == bool(codes)
 
 
 @pytest.mark.parametrize("text", ["version = 2\n[x", "version = 9\n", "version = 2\nimports = ['DIR/none.toml']\n"])
