@@ -32,6 +32,25 @@ _SYSTEM_FOLDERS = frozenset((
 
 def build(stubs: Sequence[Stub], layout: Layout, place: Path, tool: Tools) -> None:
     """Write the packages into the folder ``place``."""
+    for group in _side_by_side(stubs, layout):
+        _build(group, layout, place, tool)
+
+
+def _side_by_side(stubs: Sequence[Stub], layout: Layout) -> list[list[Stub]]:
+    """Return ``stubs`` in groups without a file in common: rpmbuild takes the files of all packages of a spec from one tree."""
+    groups: list[tuple[list[Stub], set[str]]] = []
+    for stub in stubs:
+        paths = {entry.path for entry in entries(stub, layout)}
+        group = next((group for group in groups if not group[1] & paths), None)
+        if group is None:
+            group = ([], set())
+            groups.append(group)
+        group[0].append(stub)
+        group[1].update(paths)
+    return [members for members, _paths in groups]
+
+
+def _build(stubs: Sequence[Stub], layout: Layout, place: Path, tool: Tools) -> None:
     top = tool.scratch / "rpmbuild"
     tree = top / "tree"
     spec = [_HEAD]
