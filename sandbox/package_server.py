@@ -14,6 +14,7 @@ from .processes import PidFile
 from .state import RunState
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+NAME = "package-server"
 _TIMEOUT_S = 15.0
 
 
@@ -25,7 +26,7 @@ def start(state: RunState) -> None:
     folder.mkdir(exist_ok=True)
     gateway = state.addresses.gateway
     command = [sys.executable, "-m", "http.server", "--bind", gateway, "--directory", str(folder), str(PORT)]
-    processes.start(command, _log(state), _pid_file(state), {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONUNBUFFERED": "1"}, folder)
+    processes.start(command, log(state), pid_file(state), {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONUNBUFFERED": "1"}, folder)
 
     def probe() -> None:
         with socket.create_connection((gateway, PORT), 1):
@@ -33,24 +34,26 @@ def start(state: RunState) -> None:
 
     def possible() -> None:
         if not running(state):
-            raise SandboxError(probes.with_evidence("the package server has ended.", processes.tail(_log(state))))
+            raise SandboxError(probes.with_evidence("the package server has ended.", processes.tail(log(state))))
 
-    probes.wait_for("the package server", probe, _TIMEOUT_S, possible, lambda: processes.tail(_log(state)))
+    probes.wait_for("the package server", probe, _TIMEOUT_S, possible, lambda: processes.tail(log(state)))
 
 
 def running(state: RunState) -> bool:
     """Whether the server runs."""
-    return _pid_file(state).running() is not None
+    return pid_file(state).running() is not None
 
 
 def stop(state: RunState) -> None:
     """End the server, if there is one."""
-    _pid_file(state).stop(grace_s=2)
+    pid_file(state).stop(grace_s=2)
 
 
-def _pid_file(state: RunState) -> PidFile:
-    return PidFile(state.pids / "package-server.json")
+def pid_file(state: RunState) -> PidFile:
+    """Return where the server's process is recorded."""
+    return PidFile(state.pids / f"{NAME}.json")
 
 
-def _log(state: RunState) -> Path:
-    return state.logs / "package-server.log"
+def log(state: RunState) -> Path:
+    """Return what the server writes: a line per request."""
+    return state.logs / f"{NAME}.log"

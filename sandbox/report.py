@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from . import processes
+from . import package_server, processes
 from .control_plane.plane import COMPONENTS, ControlPlane
 from .errors import SandboxError
 from .nodes import cgroups
 from .nodes.hosts import Hosts
 from .nodes.record import HostRecord
+from .processes import PidFile
 from .state import RunState
 
 _UNITS = ("emulated-nvidia-driver.service", "containerd.service", "kubelet.service")
@@ -26,7 +27,9 @@ def status(state: RunState) -> dict[str, Any]:
     plane = ControlPlane(state) if record["kubernetes"] else None
     hosts = Hosts(state, plane)
     nodes = [_node(hosts, host) for host in hosts.all()]
-    components = [_component(plane, name) for name in COMPONENTS] if plane else []
+    components = [_component(name, plane.pid_file(name), plane.log(name)) for name in COMPONENTS] if plane else []
+    if record.get("packages"):
+        components.append(_component(package_server.NAME, package_server.pid_file(state), package_server.log(state)))
     return {
         "name": state.name,
         "exists": True,
@@ -90,14 +93,14 @@ def proportional_memory_mib(pids: Iterable[int]) -> int:
     return total_kib // 1024
 
 
-def _component(plane: ControlPlane, name: str) -> dict[str, Any]:
-    process = plane.pid_file(name).running()
+def _component(name: str, pid_file: PidFile, log: Path) -> dict[str, Any]:
+    process = pid_file.running()
     return {
         "name": name,
         "running": process is not None,
         "pid": process.pid if process else None,
         "memory_mib": proportional_memory_mib([process.pid] if process else []),
-        "log": str(plane.log(name)),
+        "log": str(log),
     }
 
 

@@ -89,6 +89,26 @@ def test_boot_writes_the_proc_tree(nvml_machine: Callable[..., Machine], tmp_pat
     assert machine.show()["boots"] == 2
 
 
+@pytest.mark.parametrize(("flavour", "words"), [("open", "NVIDIA UNIX Open Kernel Module for x86_64"), ("proprietary", "NVIDIA UNIX x86_64 Kernel Module")])
+def test_a_module_of_another_version_is_named_and_the_library_refuses_it(
+    nvml_machine: Callable[..., Machine], tmp_path: Path, flavour: str, words: str
+) -> None:
+    machine = nvml_machine("h200-nvl")
+    machine.ctl("boot", "--proc-root", str(tmp_path / "nvidia"), "--module-version", "580.173.02", "--flavour", flavour)
+    assert (tmp_path / "nvidia" / "version").read_text() == f"NVRM version: {words}  580.173.02  Release Build  (emulated)\n"
+    done = machine.run([str(machine.folder / "nvidia-smi"), "-L"])
+    assert (done.returncode, "Driver/library version mismatch" in done.stdout + done.stderr) == (18, True)
+    machine.ctl("boot", "--proc-root", str(tmp_path / "nvidia"))
+    assert "595.91.07" in (tmp_path / "nvidia" / "version").read_text()
+    assert machine.run([str(machine.folder / "nvidia-smi"), "-L"]).returncode == 0
+
+
+def test_a_module_version_that_the_state_cannot_hold_is_refused(nvml_machine: Callable[..., Machine], tmp_path: Path) -> None:
+    machine = nvml_machine("h200-nvl")
+    assert "load the kernel module" in refuse(machine, "boot", "--proc-root", str(tmp_path), "--module-version", "5" * 32)
+    assert machine.show()["boots"] == 1
+
+
 def test_nvidia_smi(nvml_machine: Callable[..., Machine]) -> None:
     machine = nvml_machine("h100-80gb-hbm3", "a100-80gb-pcie")
     machine.ctl("repartition", "0", "3g.40gb@4,1g.10gb+me@0")

@@ -8,6 +8,7 @@ and it is G07. EL9 has a module stream per branch and flavour. 620 has the open 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypedDict
 
 from .stub import Relation, Stub, any_version, at_least
 
@@ -41,6 +42,11 @@ def nvidia_packages(system: str, version: str) -> list[Stub]:
 
 def _flavours(version: str) -> tuple[str, ...]:
     return ("open", "proprietary") if branch(version) <= LAST_PROPRIETARY else ("open",)
+
+
+class _Rivals(TypedDict):
+    conflicts: tuple[str, ...]
+    provides: tuple[str, ...]
 
 
 class _Maker:
@@ -103,7 +109,7 @@ def _ubuntu(_system: str, version: str) -> list[Stub]:
     make = _Maker(version, "1ubuntu1")
     tail = f"-{branch(version)}" if branch(version) <= LAST_SUFFIXED else ""
 
-    def only_one(name: str) -> dict[str, tuple[str, ...]]:
+    def only_one(name: str) -> _Rivals:
         """Packages of two branches have the same files: each pushes the other out."""
         return {"conflicts": (name,), "provides": (name,)} if tail else {"conflicts": (f"{name}-{LAST_SUFFIXED}",), "provides": ()}
 

@@ -31,6 +31,13 @@ def test_a_node_without_gpus_and_a_gpu_without_count() -> None:
     assert spec.parse_node(fleet.nodes[1].as_dict(), "s") == fleet.nodes[1]
 
 
+def test_a_node_says_what_of_it_is_not_as_usual() -> None:
+    raw = {"name": "a", "gpus": [], "system": "el9", "driver": "none", "nvswitches": 4, "headers": False}
+    fleet = spec.parse({"kubernetes": False, "packages": True, "nodes": [raw]}, "s")
+    assert fleet.packages
+    assert fleet.nodes[0].as_dict() == raw
+
+
 @pytest.mark.parametrize(
     ("document", "sentence"),
     [
@@ -45,6 +52,14 @@ def test_a_node_without_gpus_and_a_gpu_without_count() -> None:
         ({"nodes": [{"name": "a", "gpus": [{"count": 1}]}]}, "s: nodes[0].gpus[0]: model is None; give one that `nvmlctl models` lists."),
         ({"nodes": [{"name": "a", "gpus": [{"model": "m", "count": 0}]}]}, "s: nodes[0].gpus[0]: count is 0; give a number of at least 1."),
         ({"nodes": [{"name": "a", "gpus": [{"model": "m", "count": True}]}]}, "s: nodes[0].gpus[0]: count is True; give a number of at least 1."),
+        ({"packages": 1, "nodes": [{"name": "a"}]}, "s: packages is 1; give true or false."),
+        ({"nodes": [{"name": "a", "system": "el8"}]},
+         "s: nodes[0]: system is 'el8'; give one of debian12, debian13, ubuntu2404, el9, el10, sles15."),
+        ({"nodes": [{"name": "a", "driver": "absent"}]}, "s: nodes[0]: driver is 'absent'; give one of preinstalled, none."),
+        ({"nodes": [{"name": "a", "nvswitches": 19}]}, "s: nodes[0]: nvswitches is 19; give a number from 0 to 18."),
+        ({"nodes": [{"name": "a", "nouveau": "no"}]}, "s: nodes[0]: nouveau is 'no'; give true or false."),
+        ({"nodes": [{"name": "a", "system": "el9"}]},
+         "s: nodes of Kubernetes have the system debian12; other systems need kubernetes: false."),
         ({"nodes": [{"name": "a", "gpus": [{"model": "m", "count": 17}]}]}, "s: nodes[0]: 17 GPUs are more than the 16 that a node can have."),
     ],
 )

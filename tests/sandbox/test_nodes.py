@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,49 @@ def test_a_prepared_node_is_itself_and_knows_the_others(tmp_path: Path) -> None:
     assert not (second.upper / "etc/sandbox/gpus").exists()
     assert "NODE_LABELS=sandbox.gpufleet.dra/pci-10de=true\n" in read(first, "etc/sandbox/kubelet.env")
     assert "NODE_LABELS=\n" in read(second, "etc/sandbox/kubelet.env")
+
+
+def test_a_host_whose_driver_comes_from_packages_has_none_and_what_an_installation_needs(tmp_path: Path) -> None:
+    hosts = new_hosts(tmp_path, kubernetes=False)
+    node = spec.parse_node({"name": "n1", "driver": "none", "gpus": [{"model": "h200-nvl"}], "nvswitches": 4, "nouveau": True}, "s")
+    (host,) = hosts.create([node], {"debian12": Path("/rootfs")}, Path("/layer"))
+    kernel = os.uname().release
+    assert json.loads(read(host, "etc/sandbox/hardware.json")) == {
+        "nvswitches": 4, "secure_boot": False, "nouveau": True, "driver_from_packages": True,
+    }
+    hidden = {str(path.relative_to(host.upper)) for path in host.upper.rglob("*") if not path.is_symlink() and path.is_char_device()}
+    assert hidden == {
+        "usr/bin/nvidia-smi", *(f"usr/lib/x86_64-linux-gnu/{name}.so.{end}" for name in ("libcuda", "libnvidia-ml") for end in ("1", "595.91.07")),
+    }
+    assert (host.upper / f"usr/lib/modules/{kernel}/build").readlink() == Path(f"/usr/src/linux-headers-{kernel}")
+    assert not list(host.upper.rglob("nvidia.ko"))
+    assert (host.upper / "usr/local/sbin/modprobe").stat().st_mode & 0o111
+    assert (host.upper / "usr/sbin/update-initramfs").exists() and not (host.upper / "usr/bin/dracut").exists()
+    assert not (host.upper / "etc/apt").exists()
+
+
+def test_a_usual_host_has_the_module_file_of_its_driver(tmp_path: Path) -> None:
+    (host,) = new_hosts(tmp_path, kubernetes=False).create([GPU_NODE], {"debian12": Path("/rootfs")}, Path("/layer"))
+    (module,) = host.upper.rglob("nvidia.ko")
+    assert b"\0version=595.91.07\0" in module.read_bytes()
+    assert not (host.upper / "etc/sandbox/driver-from-packages").exists()
+
+
+@pytest.mark.parametrize(
+    ("system", "place", "line"),
+    [
+        ("debian13", "etc/apt/sources.list.d/system.sources", "URIs: http://10.91.0.1:8480/system/debian13/\n"),
+        ("el9", "etc/yum.repos.d/system.repo", "baseurl=http://10.91.0.1:8480/system/el9/\n"),
+        ("sles15", "etc/zypp/repos.d/system.repo", "baseurl=http://10.91.0.1:8480/system/sles15/\n"),
+    ],
+)
+def test_a_host_beside_a_package_server_knows_its_distributions_repository(tmp_path: Path, system: str, place: str, line: str) -> None:
+    state = RunState(tmp_path, "box")
+    state.create({"kubernetes": False, "packages": True})
+    (host,) = Hosts(state, None).create([spec.NodeSpec("n1", system=system)], {system: Path("/rootfs")}, Path("/layer"))
+    assert line.replace("10.91.0.1", host.gateway) in read(host, place)
+    if place.startswith("etc/apt"):
+        assert read(host, "etc/apt/sources.list") == ""
 
 
 def test_a_machine_id_is_the_same_for_the_same_host_of_the_same_sandbox(tmp_path: Path) -> None:
