@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Optional
 
 from ..knowledge.driver_branches import NFB, known_branch, production_branches
 from ..knowledge.driver_matrix import cells_of_host
-from ..knowledge.driver_packages import DISTRIBUTION, NVIDIA, PackageSet, headers_package, is_headers
+from ..knowledge.driver_packages import DISTRIBUTION, DNF, NVIDIA, PackageSet, headers_package, is_headers
 from ..reasons import ERROR, Finding, FleetError, finding
 from . import facts as read
 from .checks_gpu import gpu_findings
@@ -172,7 +172,7 @@ def kernel_headers(facts: Facts, options: Options, selection: Selection) -> Iter
     if view is None or not selection.packages.dkms or kernel["headers"] is not False:
         return
     package = headers_package(selection.cell.platform.layout, kernel["release"]) or ""
-    if package in (view.get("missing") or []) or not _brings(view.get("transaction") or {}, package):
+    if package in (view.get("missing") or []) or not _brings(view.get("transaction") or {}, package, selection.manager):
         yield finding("KernelHeadersMissing", options.subject, {"kernel": kernel["release"], "package": package}, release=kernel["release"], package=package)
 
 
@@ -185,10 +185,10 @@ def never_offered(options: Options, selection: Selection) -> Iterator[Finding]:
         yield finding("DriverPackagesMissing", options.subject, {"missing": never}, url=where, packages=" and ".join(never))
 
 
-def _brings(transaction: dict[str, Any], package: str) -> bool:
-    """Return whether a transaction installs ``package``, which dnf and zypper call by name and version."""
-    coming = [one for kind in ("install", "upgrade", "downgrade") for one in transaction.get(kind) or []]
-    return any(is_headers(one["name"]) and package.startswith(one["name"]) for one in coming)
+def _brings(transaction: dict[str, Any], package: str, manager: str) -> bool:
+    """Return whether a transaction installs ``package``; for dnf that is a name and a release, of which transactions have the name alone."""
+    coming = [one["name"] for kind in ("install", "upgrade", "downgrade") for one in transaction.get(kind) or []]
+    return package in coming or (manager == DNF and any(is_headers(name) and package.startswith(f"{name}-") for name in coming))
 
 
 def _traces(facts: Facts, kind: str) -> list[str]:

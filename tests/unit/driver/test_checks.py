@@ -116,6 +116,10 @@ def test_a_newest_version_that_is_too_old_is_found_once_the_repository_was_asked
     assert codes(facts) == ["DriverTooOldForGpu"]
 
 
+def test_the_first_version_that_drives_a_gpu_will_do() -> None:
+    assert codes(fresh(gpus=("3182",)), version="580.82.07") == []
+
+
 def test_a_host_of_old_and_new_gpus_fits_no_flavour() -> None:
     assert codes(fresh(gpus=("1db6", "2901"))) == ["DriverFlavourUnfit"]
     assert "B200 need open ones and V100 proprietary ones" in sentence(fresh(gpus=("1db6", "2901")))
@@ -198,6 +202,8 @@ def test_missing_headers_are_refused_unless_they_come_along(system: str, package
     assert f"no configured source has {package_name}" in sentence(without_headers(system))
     assert codes(without_headers(system, transaction={"install": [{"name": short, "full": "1"}]})) == []
     assert codes(without_headers(system, missing=[package_name])) == ["KernelHeadersMissing"]
+    assert codes(without_headers(system, transaction={"install": [{"name": "linux-headers-6.8.0-90", "full": "1"}, {"name": "kernel", "full": "1"}]})) == [
+        "KernelHeadersMissing"]
 
 
 def test_headers_of_a_kernel_that_does_not_boot_next_are_no_refusal() -> None:

@@ -150,6 +150,12 @@ def test_kernel_flavours_of_ubuntu(release: str, version: str, flavour: str) -> 
     assert ubuntu_kernel_flavour(release, version) == flavour
 
 
+def test_signed_modules_of_suse_are_for_the_kernels_flavour() -> None:
+    for release, flavour in (("6.4.0-150600.23-default", "default"), ("6.4.0-150600.8-azure", "azure"), ("6.12.0-1-64kb", "64kb"), ("6.4.0-1-rt", "default")):
+        packages = package_set("suse-signed", "595", "open", "x86_64", release)
+        assert packages.module == (f"nvidia-open-driver-G07-signed-cuda-kmp-{flavour}",)
+
+
 def test_generations_of_suse() -> None:
     assert (suse_generation(580), suse_generation(590)) == ("G06", "G07")
 
