@@ -48,15 +48,18 @@ class Sources(ABC):
     """The package sources of a host, seen through a private configuration below ``folder``.
 
     ``repository`` is the driver's (kind, url, key_url, fingerprint, distribution_repos) or None, ``key`` its verified signing key as armoured text,
-    ``stream`` the module stream to enable where there are any.
+    ``stream`` the module stream to enable where there are any, ``lifted`` the locks of the role's own, which it lifts for its transactions.
     """
 
-    def __init__(self, node: Node, folder: Path, repository: Mapping[str, Any] | None, key: str, stream: str | None) -> None:
+    def __init__(
+        self, node: Node, folder: Path, repository: Mapping[str, Any] | None, key: str, stream: str | None, lifted: Sequence[str] = (),
+    ) -> None:
         self.node = node
         self.folder = folder
         self.repository = repository
         self.key = key
         self.stream = stream
+        self.lifted = frozenset(lifted)
 
     @property
     def url(self) -> str:

@@ -38,7 +38,8 @@ def read_view(node: Node, driver: dict[str, Any], wish: dict[str, Any]) -> dict[
         raise unsupported(node, f"the repository is for {repository['kind']}, and this host has {manager}")
     with TemporaryDirectory(prefix="gpufleet-dra-") as folder:
         key = fetch_key(node, repository["key_url"], repository["fingerprint"]) if repository else ""
-        sources = _KINDS[manager](node, Path(folder), repository, key, wish.get("stream") or None)
+        lifted = (driver.get("record") or {}).get("held") or []
+        sources = _KINDS[manager](node, Path(folder), repository, key, wish.get("stream") or None, lifted)
         offers = sources.offers(wish["install"])
         return {**_chosen(node, sources, offers, wish), "key": key}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from xml.etree import ElementTree
 
-from ..knowledge.driver_packages import in_driver_set, managed_paths
+from ..knowledge.driver_packages import managed_paths
 from .fetch import fetch, fetch_if_there, key_mismatch, unreachable
 from .node import Ran
 from .offers import (
@@ -63,7 +63,7 @@ class ZypperSources(Sources):
     def _prepare(self) -> None:
         for name in ("repos", "cache"):
             (self.folder / name).mkdir()
-        locks = other_locks(self.node.text(ZYPP_LOCKS) or "")
+        locks = other_locks(self.node.text(ZYPP_LOCKS) or "", self.lifted)
         (self.folder / "locks").write_text(locks, encoding="utf-8")
         configuration = self.node.text("/etc/zypp/zypp.conf") or "[main]\n"
         (self.folder / "zypp.conf").write_text(f"{configuration}\nlocksfile.path = {self.folder / 'locks'}\n", encoding="utf-8")
@@ -102,12 +102,12 @@ class ZypperSources(Sources):
             raise key_mismatch(self.node, self.url, ran.tail())
 
 
-def other_locks(text: str) -> str:
-    """Return zypper's locks without those of driver packages, which an installation lifts."""
+def other_locks(text: str, lifted: Collection[str]) -> str:
+    """Return zypper's locks without those by the names and patterns in ``lifted``."""
     kept = []
     for stanza in filter(str.strip, re.split(r"\n\s*\n", text)):
         name = re.search(r"^solvable_name:[ \t]*(\S+)", stanza, re.MULTILINE)
-        if name is None or not in_driver_set(name.group(1), "zypper"):
+        if name is None or name.group(1) not in lifted:
             kept.append(stanza.strip("\n"))
     return "\n\n".join([*kept, ""])
 

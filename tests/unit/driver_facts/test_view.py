@@ -114,6 +114,14 @@ def test_hosts_that_cannot_be_asked(tmp_path: Path, manager: str | None, kind: s
     assert refused(tmp_path, manager=manager, repository=repository).finding.code == "DriverViewUnsupported"
 
 
+def test_the_roles_own_locks_are_lifted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lifted: list[Any] = []
+    monkeypatch.setattr(FakeSources, "offers", lambda self, _names: lifted.append(self.lifted) or OFFERS)
+    facts = {"host": {"package_manager": "apt"}, "record": {"held": ["nvidia-*-G07*"]}}
+    view.read_view(node(tmp_path), facts, {"branch": "580", "install": ["libnvidia-ml1"], "pins": PINS})
+    assert lifted == [frozenset(["nvidia-*-G07*"])]
+
+
 def test_the_key_is_checked_before_anything_is_asked(tmp_path: Path) -> None:
     (tmp_path / "key").write_text(KEY)
     repository = {"kind": "apt", "url": "http://x/", "key_url": f"file://{tmp_path}/key", "fingerprint": FINGERPRINT, "distribution_repos": True}
@@ -325,8 +333,8 @@ def test_what_zypper_says() -> None:
 
 
 def test_locks_of_others_stay() -> None:
-    text = "\ntype: package\nmatch_type: glob\nsolvable_name: curl\n\n\ntype: package\nsolvable_name: nvidia-compute-G06\n"
-    assert other_locks(text) == "type: package\nmatch_type: glob\nsolvable_name: curl\n\n"
+    text = "\ntype: package\nmatch_type: glob\nsolvable_name: curl\n\n\ntype: package\nsolvable_name: nvidia-*-G07*\n"
+    assert other_locks(text, ["nvidia-*-G07*"]) == "type: package\nmatch_type: glob\nsolvable_name: curl\n\n"
 
 
 def zypper(tmp_path: Path, answers: dict[str, str | Ran], signed: bool = True) -> Sources:
