@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from running import H100, RunningSandbox, lasting_differences
 
-from sandbox import artifacts, machine_state
+from sandbox import artifacts, machine_state, package_server
 from sandbox.control_plane.plane import COMPONENTS
 from sandbox.nodes import record
 from sandbox.processes import PidFile
@@ -21,7 +21,7 @@ from sandbox.state import RunState
 pytestmark = [pytest.mark.sandbox_up, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
 
 ONE_NODE: dict[str, Any] = {"nodes": [{"name": "n1", "gpus": [{"model": H100, "count": 2}]}]}
-PLAIN_HOST: dict[str, Any] = {"kubernetes": False, "nodes": [{"name": "p1", "gpus": [{"model": H100}]}, {"name": "p2"}]}
+PLAIN_HOST: dict[str, Any] = {"kubernetes": False, "packages": True, "nodes": [{"name": "p1", "gpus": [{"model": H100}]}, {"name": "p2"}]}
 
 
 @pytest.fixture
@@ -97,6 +97,20 @@ def test_plain_hosts_have_no_kubernetes_and_run_beside_another_sandbox(
         other.run("down")
     sandbox.run("down")
     assert lasting_differences(before) == []
+
+
+def test_a_package_server_that_died_comes_back_with_up_and_ends_with_down(sandbox: RunningSandbox) -> None:
+    sandbox.up(PLAIN_HOST)
+    server = package_server.pid_file(run_state())
+    first = server.running()
+    assert first is not None
+    server.stop(grace_s=0)
+    assert [row["running"] for row in sandbox.status()["components"] if row["name"] == package_server.NAME] == [False]
+    sandbox.up(PLAIN_HOST)
+    second = server.running()
+    assert second is not None and second != first
+    sandbox.run("down")
+    assert not second.alive()
 
 
 def test_hosts_cannot_change_the_machine(before: machine_state.MachineState, sandbox: RunningSandbox) -> None:

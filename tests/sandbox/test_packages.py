@@ -67,6 +67,15 @@ def test_the_streams_of_el9_hold_a_branch_and_a_flavour_each() -> None:
     assert not [stub for stub in table.nvidia_packages("el10", "595.91.07") if stub.streams]
 
 
+def test_packages_for_rpm_that_share_a_path_keep_their_own_files() -> None:
+    stubs = table.nvidia_packages("el9", "595.91.07")
+    groups = rpm._side_by_side(stubs, LAYOUT)
+    assert sorted(stub.name for group in groups for stub in group) == sorted(stub.name for stub in stubs)
+    for name in ("kmod-nvidia-open-dkms", "kmod-nvidia-latest-dkms"):
+        (group,) = (group for group in groups if name in {stub.name for stub in group})
+        assert len({stub.name for stub in group} & {"kmod-nvidia-open-dkms", "kmod-nvidia-latest-dkms"}) == 1
+
+
 def test_dependencies_let_what_is_not_pinned_drift(tmp_path: Path) -> None:
     stub = Stub("b", "580.1", "580.1", "1", depends=at_least("a"))
     assert "Depends: a (>= 580.1-1)\n" in deb.control(stub)
