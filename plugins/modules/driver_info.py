@@ -132,6 +132,7 @@ driver:
       description:
         - C(distribution), C(version), C(major) and C(pretty) from os-release; C(arch), C(python), C(package_manager) (apt, dnf, zypper, tdnf or null).
         - C(image_based) is the path that shows a system which is updated as a whole, null for others.
+        - C(initramfs) is the tool that builds the initramfs, null where there is none.
       type: dict
     kernel:
       description:
@@ -174,10 +175,6 @@ driver:
       elements: str
     trusted_keys:
       description: Ids of the keys that rpm trusts, eight hexadecimal digits each. Empty with apt.
-      type: list
-      elements: str
-    trusted_keys:
-      description: Ids of the keys that rpm trusts, eight hexadecimal digits each.
       type: list
       elements: str
     stream:

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 
 import pytest
-from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts import packages_deb, packages_rpm
+from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts import library, packages_deb, packages_rpm
 from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts.node import Ran
 from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts.origins import origin
 from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts.survey import read_driver
 from ansible_collections.gpufleet.dra.plugins.module_utils.knowledge.driver_packages import in_driver_set
-from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import FleetError
+from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.codes import LIB_RM_VERSION_MISMATCH, NvmlError
+from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import FleetError, finding
 
 from tests.unit.driver_facts.fake_node import FakeNode, node
 
@@ -173,3 +175,21 @@ def test_a_host_without_a_package_manager_is_read_all_the_same(tmp_path: Path) -
     (tmp_path / "var/lib/gpufleet-dra/nvidia_driver.json").write_text("{broken")
     facts = read_driver(host, "/nowhere")
     assert (facts["packages"], facts["held"], facts["files"], facts["record"]) == ([], [], {}, None)
+
+
+def test_a_driver_that_hangs_ends_with_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "_ask", lambda *_: Event().wait(5))
+    monkeypatch.setattr(library, "_ANSWER_SECONDS", 0.1)
+    error = library.read_nvml(node(tmp_path), "/", None, loaded=True)["error"]
+    assert error == {"reason": "NvmlCallFailed", "cause": "nvmlInit failed: no answer in 0.1 s", "mismatch": False}
+
+
+def test_a_library_of_another_version_than_the_module_is_a_mismatch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class Session:
+        def __init__(self, *_: object) -> None:
+            said = NvmlError(LIB_RM_VERSION_MISMATCH, "nvmlInitWithFlags")
+            raise FleetError(finding("NvmlCallFailed", "node-1", call=said.call, error=said.name)) from said
+
+    monkeypatch.setattr(library, "NvmlSession", Session)
+    error = library.read_nvml(node(tmp_path), "/", None, loaded=True)["error"]
+    assert error["mismatch"] and "LIB_RM_VERSION_MISMATCH" in error["cause"]

@@ -101,3 +101,23 @@ def test_a_driver_without_capability_files_hides_no_holder_of_the_gpu(tmp_path: 
     for name in CAPABILITY_MINORS:
         (tmp_path / "proc/driver/nvidia/capabilities" / name).unlink()
     assert [(item.pid, item.gpu_minor) for item in open_handles(FACTS, str(tmp_path))] == [(pid, None), (pid, 3)]
+
+
+def test_users_of_any_device_file_need_no_facts(hold: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, hidden = hold("nvidiactl", "nvidia0"), hold("nvidia-caps/nvidia-cap2", "null"), hold("nvidia0")
+    hold("null")
+    (tmp_path / "proc/999999999").mkdir()
+    listdir = os.listdir
+
+    def refuse(path: Any) -> list[str]:
+        if Path(path) == tmp_path / "proc" / str(hidden) / "fd":
+            raise PermissionError(13, "Permission denied", str(path))
+        return listdir(path)
+
+    monkeypatch.setattr(holders.os, "listdir", refuse)
+    name = Path(f"/proc/{first}/comm").read_text().strip()
+    device = f"{tmp_path}/dev/"
+    assert holders.device_file_users(str(tmp_path)) == sorted([
+        holders.DeviceFileUser(first, name, [device + "nvidia0", device + "nvidiactl"]),
+        holders.DeviceFileUser(second, name, [device + "nvidia-caps/nvidia-cap2"]),
+    ])
