@@ -16,6 +16,7 @@ description:
   - With O(view) the package sources are asked as well, through a private copy of the package manager's configuration in a temporary folder. So versions and
     the whole transaction are known before anything is written, also on a fresh host and in check mode. It needs root and the network that an installation
     needs.
+  - The key of a repository is fetched by Python. Where the way out is a proxy, give it in the environment of the task, as for the package managers.
   - Works without a driver. The Python binding (nvidia-ml-py) is carried along from the controller.
 attributes:
   check_mode:

@@ -11,7 +11,7 @@ from .node import Node
 
 # By family, for a host may have another family's tools beside its own (dnf on Debian, to build images); the first that is there counts.
 _DEBIAN = (("apt-get", "apt"),)
-_RPM = (("tdnf", "tdnf"), ("zypper", "zypper"), ("dnf", "dnf"))
+_RPM = (("zypper", "zypper"), ("dnf", "dnf"), ("tdnf", "tdnf"))
 # The mark of systems that are updated as a whole: RHCOS, rpm-ostree and bootc (image mode).
 _IMAGE_MARKS = ("/run/ostree-booted",)
 # What builds the initramfs, where there is one.

@@ -53,7 +53,7 @@ def test_a_host(tmp_path: Path) -> None:
 
 def test_a_family_has_its_own_package_manager(tmp_path: Path) -> None:
     assert read_host(answering(tmp_path, {"/etc/os-release": UBUNTU}, {"dnf": "", "zypper": "", "apt-get": ""}))["package_manager"] == "apt"
-    assert read_host(answering(tmp_path, {"/etc/os-release": 'ID=azurelinux\nVERSION_ID="3.0"'}, {"dnf": "", "tdnf": ""}))["package_manager"] == "tdnf"
+    assert read_host(answering(tmp_path, {"/etc/os-release": 'ID=azurelinux\nVERSION_ID="3.0"'}, {"tdnf": ""}))["package_manager"] == "tdnf"
     assert read_host(answering(tmp_path, {"/etc/os-release": "ID=sles"}, {}))["package_manager"] is None
 
 
