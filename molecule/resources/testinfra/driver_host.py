@@ -125,10 +125,6 @@ class DriverHost:
         file = self.host.file("/var/lib/gpufleet-dra/nvidia_driver.json")
         return json.loads(file.content_string) if file.exists else None
 
-    def boot_id(self) -> str:
-        """Changes with every boot."""
-        return self.host.check_output("cat /proc/sys/kernel/random/boot_id").strip()
-
     def everything(self) -> dict[str, dict[str, str]]:
         """Return what an uninstallation has to put back: packages, files (without caches, logs and databases of package managers), holds, units."""
         files = self.snapshot("/etc", "/usr", "/var/lib")

@@ -9,6 +9,5 @@ from driver_host import DriverHost, Scratch
 def test_check_mode_installs_nothing(driver: DriverHost, kept: Scratch) -> None:
     assert driver.driver_packages() == {}
     assert driver.record() is None
-    assert not driver.host.file("/etc/modprobe.d/gpufleet-dra-nouveau.conf").exists
+    assert not driver.host.file("/etc/modprobe.d/gpufleet-nvidia-driver.conf").exists
     kept.put("packages", driver.packages())
-    kept.put("boot", driver.boot_id())

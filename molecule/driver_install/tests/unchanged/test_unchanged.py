@@ -1,0 +1,15 @@
+# Copyright: (c) 2026, gpufleet.dra contributors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The run before this step changed nothing: it has executed few modules on each host."""
+from __future__ import annotations
+
+import json
+
+from driver_host import SCRATCH, DriverHost
+
+MOST_EXECUTIONS = 12
+
+
+def test_a_run_that_changes_nothing_executes_few_modules(driver: DriverHost) -> None:
+    executions = [row for row in json.loads((SCRATCH / "executions.json").read_text())["executions"] if row["host"] == driver.name]
+    assert 0 < len(executions) <= MOST_EXECUTIONS, [f"{row['task']}: {row['module']}" for row in executions]
