@@ -116,12 +116,19 @@ def _plan_packages(plan: Plan, facts: Facts, selection: Selection, version: str,
     plan.predicted = {part: list(transaction.get(part) or []) for part in TRANSACTION_PARTS}
     named = {*selection.install, *selection.headers}
     coming = [package for part in ("install", "upgrade", "downgrade") for package in plan.predicted[part]]
-    plan.install = specs(selection.manager, [p for p in coming if p["name"] in named or in_driver_set(p["name"], selection.manager)])
     going = {package["name"] for package in plan.predicted["remove"]}
-    if selection.manager == ZYPPER:  # the two generations conflict, and zypper would ask what to do
-        plan.remove_first = sorted({*selection.obsolete, *(name for name in going if in_driver_set(name, ZYPPER))})
-    else:
+    of_the_driver = {name for name in going if in_driver_set(name, selection.manager)}
+    if selection.manager == APT:
         plan.remove_after = sorted(set(selection.obsolete) - going)
+    else:
+        # zypper would ask which generation is to stay; and rpm removes last, when a kernel module of the same version and another flavour, just built,
+        # would go with the old one's.
+        plan.remove_first = sorted({*selection.obsolete, *of_the_driver})
+    if coming or going:
+        # All by name and version, also what is there already: removing the old module may take along what needs a module.
+        whole = {**((facts.get("view") or {}).get("packages") or {}), **{package["name"]: package["full"] for package in coming}}
+        wanted = {name: full for name, full in whole.items() if name in named or in_driver_set(name, selection.manager)}
+        plan.install = specs(selection.manager, [{"name": name, "full": full} for name, full in wanted.items()])
     if selection.manager == APT:
         plan.hold = [name for name in _names_afterwards(plan, facts) if name not in (facts.get("held") or []) or name in _names(coming)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Optional
 
-from ..knowledge.driver_packages import DNF, ZYPPER
+from ..knowledge.driver_packages import APT, DNF, ZYPPER, in_driver_set
 from ..reasons import finding
 from . import facts as read
 from . import files
@@ -31,8 +31,11 @@ def plan_removal(facts: Facts, options: Options, record: Optional[Record], node_
     plan.record_changes = True
     plan.recover = bool(facts.get("broken_packages"))
     plan.unmask = [name for name in record.masked if read.service(facts, name)["masked"]]
-    plan.unhold = [name for name in record.held if name in (facts.get("held") or [])] if plan.manager == "apt" else []
-    plan.remove_first = list(record.installed)
+    plan.unhold = [name for name in record.held if name in (facts.get("held") or [])] if plan.manager == APT else []
+    # The scripts of the driver's packages need what came with them, such as dkms.
+    plan.remove_first = [name for name in record.installed if in_driver_set(name, plan.manager)]
+    plan.remove_after = [name for name in record.installed if not in_driver_set(name, plan.manager)]
+    plan.predicted["remove"] = [{"name": name, "full": ""} for name in record.installed]
     plan.forget_key = record.trusted_key if record.trusted_key in (facts.get("trusted_keys") or []) else ""
     for path, text in record.replaced.items():
         _put_back(plan, facts, record, path, text)
