@@ -52,9 +52,10 @@ def _put_back(plan: Plan, facts: Facts, record: Record, path: str, text: Optiona
     if path in files.SHARED and now is not None:
         left = files.dnf_locks(now, [], "") if plan.manager == DNF else files.zypper_locks(now, [], record.held)
         text = None if text is None and not left.strip() else text if text is not None and files.same_locks(left, text) else left
-        if plan.manager == ZYPPER and text is not None and text != now:
-            plan.files[path] = text
-            return
+        if plan.manager == ZYPPER and not files.same_locks(left, now):
+            plan.files[path] = left
+        if text is not None:
+            now = plan.files.get(path, now)
     if text is None and now is not None:
         plan.files_absent.append(path)
     elif text is not None and text != now:
