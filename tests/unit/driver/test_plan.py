@@ -47,7 +47,8 @@ def carried_out(facts: dict[str, Any], done: dict[str, Any], version: str) -> di
     texts = {**facts["files"], **{one["path"]: one["content"] for one in [*done["files"], *done["files_after"]]}}
     stream = texts.get(files.DNF_STREAM)
     held = sorted({*done["hold"], *done["record"]["held"], *(package["name"] for package in after["packages"])})
-    return {**after, "files": texts, "record": done["record"], "held": held, "stream": stream and stream.split("stream=")[1].split()[0], "trusted_keys": ["abababab"]}
+    enabled = stream and stream.split("stream=")[1].split()[0]
+    return {**after, "files": texts, "record": done["record"], "held": held, "stream": enabled, "trusted_keys": ["abababab"]}
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -234,12 +235,11 @@ def test_removal_takes_back_what_the_record_tells_and_nothing_else(system: str) 
 
 
 def test_removal_puts_back_what_a_file_held_before() -> None:
-    facts = answered(fresh("el9", files={files.DNF_STREAM: files.dnf_stream("570-open"), files.DNF_LOCKS: "kernel-0:5.14.0-1.*\n"}, stream="570-open"), "580.173.02")
+    found = {files.DNF_STREAM: files.dnf_stream("570-open"), files.DNF_LOCKS: "kernel-0:5.14.0-1.*\n"}
+    facts = answered(fresh("el9", files=found, stream="570-open"), "580.173.02")
     kept = carried_out(facts, made(facts), "580.173.02")
     done = made(kept, state="absent")
-    assert {one["path"]: one["content"] for one in done["files_after"]} == {
-        files.DNF_STREAM: files.dnf_stream("570-open"), files.DNF_LOCKS: "kernel-0:5.14.0-1.*\n",
-    }
+    assert {one["path"]: one["content"] for one in done["files_after"]} == found
 
 
 def test_zypper_locks_come_off_before_the_packages_go() -> None:

@@ -62,7 +62,7 @@ def test_a_run_without_hosts_does_not_end_well(run: Run, arguments: list[str], i
     assert "changed=1" not in output
 
 
-@pytest.mark.parametrize("name", ["site", "mig", "verify"])
+@pytest.mark.parametrize("name", ["site", "mig", "verify", "upgrade_driver", "uninstall_driver", "artifact_manifest"])
 def test_every_playbook_begins_by_looking_for_hosts(name: str) -> None:
     first = yaml.safe_load((ROOT / "playbooks" / f"{name}.yml").read_text(encoding="utf-8"))[0]
     assert first["ansible.builtin.import_playbook"] == "hosts.yml"
