@@ -39,7 +39,7 @@ def control(stub: Stub) -> str:
         "Package": stub.name,
         "Version": stub.full_version,
         "Architecture": _architecture(stub),
-        "Maintainer": "Tests <tests@example.org>",
+        "Maintainer": stub.maker,
         "Section": "non-free/libs",
         "Priority": "optional",
         "Multi-Arch": "foreign",

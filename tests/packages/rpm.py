@@ -129,7 +129,7 @@ data:
 
 def _package(stub: Stub) -> str:
     lines = [f"%package -n {stub.name}", "Summary: stub of a driver package, for tests", f"Version: {stub.version}", f"Release: {stub.release}",
-             "AutoReqProv: no"]
+             f"Vendor: {stub.maker}", "AutoReqProv: no"]
     if stub.epoch:
         lines.append(f"Epoch: {stub.epoch}")
     if stub.all_architectures:

@@ -6,6 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 
+#: Who made a package, as its maintainer or vendor says: by that the origins of drivers are told apart.
+NVIDIA = "Stubs of NVIDIA Corporation <stubs@example.org>"
+DEBIAN = "Stubs of Debian <stubs@example.debian.org>"
+UBUNTU = "Stubs of Ubuntu <stubs@example.ubuntu.com>"
+ROCKY = "Stubs of Rocky Enterprise Software Foundation"
+SUSE = "Stubs of SUSE LLC"
+
+
 @dataclass(frozen=True)
 class Relation:
     """A dependency: ``operator`` is empty, ``>=`` or ``=``; the version is then that of the package which has the dependency."""
@@ -39,6 +47,7 @@ class Stub:
     epoch: int = 0
     all_architectures: bool = False
     streams: tuple[str, ...] = field(default=())
+    maker: str = NVIDIA
 
     @property
     def full_version(self) -> str:

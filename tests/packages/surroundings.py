@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 
-from .stub import Stub, any_version, at_least
+from .stub import DEBIAN, ROCKY, SUSE, UBUNTU, Stub, any_version, at_least
 from .table import suse_generation
 
 #: Driver versions that distributions' own driver packages have here; they lag behind NVIDIA's.
@@ -13,10 +14,15 @@ DISTRIBUTION_VERSIONS = ("580.173.02", "595.91.07")
 #: A kernel that is newer than any that runs.
 NEXT_KERNEL = "99.1.0-1-amd64"
 _APT_SYSTEMS = ("debian12", "debian13", "ubuntu2404")
+_MAKERS = {"debian12": DEBIAN, "debian13": DEBIAN, "ubuntu2404": UBUNTU, "el9": ROCKY, "el10": ROCKY, "sles15": SUSE}
 
 
 def distribution(system: str) -> list[Stub]:
     """Return what the distribution's repository of a system has that drivers need: dkms, kernel headers, and on SUSE its signed kernel module."""
+    return [replace(stub, maker=_MAKERS[system]) for stub in _distribution(system)]
+
+
+def _distribution(system: str) -> list[Stub]:
     if system in _APT_SYSTEMS:
         headers = [Stub(f"linux-headers-{kernel}", "", "1", "1") for kernel in (platform.release(), NEXT_KERNEL)]
         return [_dkms(), *headers, _other("infiniband-diags")]
@@ -29,6 +35,11 @@ def distribution(system: str) -> list[Stub]:
 
 def other_drivers(system: str) -> list[Stub]:
     """Return driver packages that are not NVIDIA's: Canonical's server drivers, Debian's, those of RPM Fusion, and of SUSE's graphics repository."""
+    maker = "Stubs of RPM Fusion" if system.startswith("el") else _MAKERS[system]
+    return [replace(stub, maker=maker) for stub in _other_drivers(system)]
+
+
+def _other_drivers(system: str) -> list[Stub]:
     if system == "ubuntu2404":
         return [stub for version in DISTRIBUTION_VERSIONS for stub in _canonical(version)]
     if system in _APT_SYSTEMS:

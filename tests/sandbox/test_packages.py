@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts.origins import origin
 from ansible_collections.gpufleet.dra.plugins.module_utils.knowledge import driver_packages as names
 
 from sandbox.nodes.kernel_module import nvidia_module
@@ -80,6 +81,15 @@ def test_dependencies_let_what_is_not_pinned_drift(tmp_path: Path) -> None:
     stub = Stub("b", "580.1", "580.1", "1", depends=at_least("a"))
     assert "Depends: a (>= 580.1-1)\n" in deb.control(stub)
     assert "Requires: a >= 3:580.1\n" in rpm._package(Stub("b", "580.1", "580.1", "1.el9", depends=at_least("a"), epoch=3))
+
+
+def test_packages_say_who_made_them_as_origins_are_told_by_it() -> None:
+    for system in SYSTEMS:
+        assert {origin(stub.maker) for version in table.VERSIONS for stub in table.nvidia_packages(system, version)} == {"nvidia"}
+        assert {origin(stub.maker) for stub in surroundings.distribution(system)} == {"distribution"}
+        assert "nvidia" not in {origin(stub.maker) for stub in surroundings.other_drivers(system)}
+    stub = surroundings.other_drivers("ubuntu2404")[0]
+    assert f"Maintainer: {stub.maker}\n" in deb.control(stub)
 
 
 def test_dpkg_reads_a_package(tmp_path: Path) -> None:
