@@ -200,5 +200,3 @@ def _listed(texts: Iterable[str], most: int = 6) -> str:
     all_of_them = list(texts)
     more = len(all_of_them) - most
     return ", ".join(all_of_them[:most]) + (f" and {more} more" if more > 0 else "")
-
-

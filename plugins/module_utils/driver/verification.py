@@ -50,7 +50,7 @@ def _packages(options: Options, versions: dict[str, list[str]], wanted: str, bra
         evidence = "; ".join(f"{version}: {', '.join(names[:4])}" for version, names in versions.items())
         yield finding("DriverVersionMixed", options.subject, {"found": versions}, evidence=evidence)
         return
-    version = next(iter(versions))
+    (version,) = versions
     if branch_of(version) != branch:
         yield finding("DriverBranchWrong", options.subject, {"expected": branch, "found": version}, found=version, wanted=branch)
     elif wanted and version != wanted:

@@ -82,7 +82,7 @@ def _owners(node: Node, manager: str | None) -> Callable[[list[str]], dict[str, 
         return lambda paths: packages_deb.owners(node, paths)
     if manager is not None and node.which("rpm"):
         return lambda paths: packages_rpm.owners(node, paths)
-    return lambda paths: dict.fromkeys(paths)
+    return dict.fromkeys
 
 
 def _sources(node: Node, manager: str | None) -> list[tuple[str, str]]:

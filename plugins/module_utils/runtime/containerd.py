@@ -71,9 +71,8 @@ class Containerd:
         without = self._dump([path for path in self._imports() if path != place]) if ours is not None else now
         bare = self._cdi(without)
         problem = self._problem(bare, place)
-        if problem is not None:
-            return Plan(effective or Cdi(False, (), ""), (), (problem,), reads)
-        assert place is not None and bare is not None
+        if problem is not None or place is None or bare is None:
+            return Plan(effective or Cdi(False, (), ""), (), tuple(filter(None, [problem])), reads)
         content = self._drop_in(without, Cdi(True, bare.with_dirs(wanted), ""))
         if content == ours and effective is not None and effective.serves(wanted):
             return Plan(effective, (), (), reads)
