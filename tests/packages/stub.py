@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-
 #: Who made a package, as its maintainer or vendor says: by that the origins of drivers are told apart.
 NVIDIA = "Stubs of NVIDIA Corporation <stubs@example.org>"
 DEBIAN = "Stubs of Debian <stubs@example.debian.org>"
