@@ -118,12 +118,16 @@ def _plan_packages(plan: Plan, facts: Facts, selection: Selection, version: str,
     coming = [package for part in ("install", "upgrade", "downgrade") for package in plan.predicted[part]]
     going = {package["name"] for package in plan.predicted["remove"]}
     of_the_driver = {name for name in going if in_driver_set(name, selection.manager)}
+    # What the old driver pulled in and the new one has no use for, at a version that is none of ours any more.
+    stale = {package["name"] for package in read.driver_packages(facts) if package["version"] != version} - _names(coming) if coming else set()
+    leaving = {*selection.obsolete, *stale}
     if selection.manager == APT:
-        plan.remove_after = sorted(set(selection.obsolete) - going)
+        plan.remove_after = sorted(leaving - going)
+        plan.unhold = sorted((going | leaving) & set(facts.get("held") or []))
     else:
         # zypper would ask which generation is to stay; and rpm removes last, when a kernel module of the same version and another flavour, just built,
         # would go with the old one's.
-        plan.remove_first = sorted({*selection.obsolete, *of_the_driver})
+        plan.remove_first = sorted({*leaving, *of_the_driver})
     if coming or going:
         # All by name and version, also what is there already: removing the old module may take along what needs a module.
         whole = {**((facts.get("view") or {}).get("packages") or {}), **{package["name"]: package["full"] for package in coming}}

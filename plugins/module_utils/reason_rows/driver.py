@@ -232,6 +232,11 @@ ROWS = (
         "Complete the mirror, or choose a branch or version that it has whole.",
     ),
     Reason(
+        "DriverTransactionFailed", ERROR,
+        "the package manager could not change the driver: {why}",
+        "Pins and holds are in place. Mend what it names and run again; the run goes on from there.",
+    ),
+    Reason(
         "DriverNodeInService", ERROR,
         "a kubelet runs here and a driver is loaded, which would change under its pods (it is held by {holders})",
         "Run playbook gpufleet.dra.upgrade_driver (or uninstall_driver), which drains the node first.",

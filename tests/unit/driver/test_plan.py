@@ -152,6 +152,16 @@ def test_upgrade_remembers_the_way_back_and_rollback_takes_it_once() -> None:
     assert made(cut_off, branch="595", rollback=True)["view"]["version"] == "580.173.02", "a rollback that was cut off goes on"
 
 
+def test_what_the_old_driver_pulled_in_goes_with_it_and_its_hold_first() -> None:
+    facts = answered(fresh("ubuntu2404"), "595.91.07", branch="595")
+    new = carried_out(facts, made(facts, branch="595"), "595.91.07")
+    new["packages"].append({**new["packages"][0], "name": "nvidia-firmware"})
+    new["held"].append("nvidia-firmware")
+    done = made({**answered(new, "580.173.02"), "packages": new["packages"]})
+    gone = {*done["packages"]["remove_after"], *(package["name"] for package in done["predicted"]["remove"])}
+    assert "nvidia-dkms-open" in gone and "nvidia-dkms-open" in done["unhold"] and "nvidia-dkms-580-open" not in gone
+
+
 def test_a_rollback_without_a_version_before_is_refused() -> None:
     facts = answered(fresh(), "580.173.02")
     refused = made(carried_out(facts, made(facts), "580.173.02"), rollback=True)
