@@ -149,6 +149,12 @@ def _nothing(_version: str, _layout: Layout) -> list[Entry]:
     return []
 
 
+def _headers(_version: str, layout: Layout) -> list[Entry]:
+    source = f"usr/src/linux-headers-{layout.kernel}"
+    text = b"# Stands for the headers of the running kernel.\n"
+    return [Entry(f"{source}/Makefile", text), Entry(f"usr/lib/modules/{layout.kernel}/build", link=f"/{source}")]
+
+
 def _dkms(_version: str, _layout: Layout) -> list[Entry]:
     return [Entry("usr/sbin/dkms", (FILES / "dkms").read_bytes(), 0o755)]
 
@@ -175,4 +181,5 @@ PARTS: dict[str, Callable[[str, Layout], list[Entry]]] = {
     "pin-branch": _pin(False),
     "pin-version": _pin(True),
     "dkms": _dkms,
+    "headers": _headers,
 }

@@ -24,12 +24,13 @@ def distribution(system: str) -> list[Stub]:
 
 def _distribution(system: str) -> list[Stub]:
     if system in _APT_SYSTEMS:
-        headers = [Stub(f"linux-headers-{kernel}", "", "1", "1") for kernel in (platform.release(), NEXT_KERNEL)]
-        return [_dkms(), *headers, _other("infiniband-diags")]
+        headers = Stub(f"linux-headers-{platform.release()}", "", "1", "1", ("headers",))
+        return [_dkms(), headers, _other(f"linux-headers-{NEXT_KERNEL}"), _other("infiniband-diags")]
     running = platform.release()
     if system == "sles15":
-        return [_dkms(), _other("kernel-default-devel"), _other("infiniband-diags"), *(_signed_suse(version) for version in DISTRIBUTION_VERSIONS)]
-    devel = Stub("kernel-devel", "", "6.12.0", "1", provides=(f"kernel-devel-{running}",))
+        devel = Stub("kernel-default-devel", "", "1", "1", ("headers",))
+        return [_dkms(), devel, _other("infiniband-diags"), *(_signed_suse(version) for version in DISTRIBUTION_VERSIONS)]
+    devel = Stub("kernel-devel", "", "6.12.0", "1", ("headers",), provides=(f"kernel-devel-{running}",))
     return [_dkms(), devel, _other("kernel-devel-matched"), _other("kernel-headers"), _other("infiniband-diags")]
 
 

@@ -19,7 +19,7 @@ def numbered() -> list[Any]:
     counts: dict[str, int] = {}
     found = []
     for case in CASES:
-        host = case.get("on", "fresh")
+        host = case.get("host", "fresh")
         found.append(pytest.param(host, counts.get(host, 0), case["reason"], id=f"{host}-{counts.get(host, 0)}-{case['reason']}"))
         counts[host] = counts.get(host, 0) + 1
     return found
