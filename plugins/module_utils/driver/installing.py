@@ -61,6 +61,7 @@ def plan_installation(facts: Facts, options: Options, record: Optional[Record], 
     needs_packages = _needs_packages(facts, selection, version, record)
     if (needs_packages or circumstances.ask or _needs_key(facts, selection)) and not facts.get("view"):
         plan.view = selection.view()
+        plan.reboot_reasons = reboot.reasons(facts)  # by what is installed, for those who do not ask
         return plan
     plan.findings += _required_but_missing(facts, options, selection)
     _plan_packages(plan, facts, selection, version, needs_packages)
@@ -122,7 +123,8 @@ def _plan_packages(plan: Plan, facts: Facts, selection: Selection, version: str,
     stale = {package["name"] for package in read.driver_packages(facts) if package["version"] != version} - _names(coming) if coming else set()
     leaving = {*selection.obsolete, *stale}
     if selection.manager == APT:
-        plan.remove_after = sorted(leaving - going)
+        # The prediction removes them in the same transaction, as Ansible's module for apt cannot; what has gone with it by then is no harm here.
+        plan.remove_after = sorted(leaving)
         plan.unhold = sorted((going | leaving) & set(facts.get("held") or []))
     else:
         # zypper would ask which generation is to stay; and rpm removes last, when a kernel module of the same version and another flavour, just built,

@@ -159,6 +159,7 @@ def test_what_the_old_driver_pulled_in_goes_with_it_and_its_hold_first() -> None
     new["held"].append("nvidia-firmware")
     done = made({**answered(new, "580.173.02"), "packages": new["packages"]})
     gone = {*done["packages"]["remove_after"], *(package["name"] for package in done["predicted"]["remove"])}
+    assert {"nvidia-dkms-open", "nvidia-firmware"} <= set(done["packages"]["remove_after"])
     assert "nvidia-dkms-open" in gone and "nvidia-dkms-open" in done["unhold"] and "nvidia-dkms-580-open" not in gone
 
 
@@ -207,6 +208,14 @@ def test_a_node_in_service_that_needs_no_change_is_left_alone() -> None:
     facts = answered(fresh(), "580.173.02")
     kept = {**carried_out(facts, made(facts), "580.173.02"), "cluster_hint": {"kubelet": True}}
     assert not made(kept)["refusals"] and not made(kept)["changes"]
+
+
+def test_a_reboot_is_asked_for_also_while_the_repository_would_have_to_be_asked() -> None:
+    facts = answered(fresh(), "580.173.02")
+    kept = carried_out(facts, made(facts), "580.173.02")
+    kept["packages"].pop()
+    kept["loaded"]["module"]["version"] = "580.178.04"
+    assert made(kept)["view"] and made(kept)["reboot"]["required"]
 
 
 def test_services_wait_for_the_reboot_and_imex_is_masked() -> None:
