@@ -95,6 +95,9 @@ class Plan:
 
 
 def specs(manager: str, packages: Iterable[dict[str, str]]) -> list[str]:
-    """Return packages with their exact versions as the package manager takes them: ``name=version`` or ``name-epoch:version-release``."""
+    """Return packages with their exact versions as the package manager takes them: ``name=version`` or ``name-epoch:version-release``.
+
+    A package without ``full`` has its version in the name already, as the headers of one kernel have with dnf.
+    """
     joint = "=" if manager in (APT, ZYPPER) else "-"
-    return sorted(f"{package['name']}{joint}{package['full']}" for package in packages)
+    return sorted(f"{package['name']}{joint}{package['full']}" if package["full"] else package["name"] for package in packages)

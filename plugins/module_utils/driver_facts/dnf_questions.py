@@ -20,6 +20,7 @@ def main() -> None:
         import dnf
         import dnf.exceptions
         import dnf.module.module_base
+        import dnf.subject
     except ImportError as error:
         answer: dict[str, Any] = {"error": str(error), "kind": "unsupported"}
     else:
@@ -51,15 +52,19 @@ def _answer(dnf: Any, question: dict[str, Any]) -> dict[str, Any]:
     if question["stream"]:
         dnf.module.module_base.ModuleBase(base).enable([f"nvidia-driver:{question['stream']}"])
     if question["ask"] == "offers":
-        return {"offers": _offers(base, question)}
+        return {"offers": _offers(dnf, base, question)}
     return {"transaction": _transaction(dnf, base, question)}
 
 
-def _offers(base: Any, question: dict[str, Any]) -> dict[str, list[list[Any]]]:
+def _offers(dnf: Any, base: Any, question: dict[str, Any]) -> dict[str, list[list[Any]]]:
+    """Return the offers by name. Those of ``versioned`` have their version in the name asked for already, and one offer without a version."""
     found: dict[str, list[list[Any]]] = {}
     for package in sorted(base.sack.query().available().filter(name=question["names"]), reverse=True):
         if package.arch in ("noarch", question["arch"]):
             found.setdefault(package.name, []).append([_full(package), package.reponame == question["repository"]])
+    for spec in question["versioned"]:
+        if list(dnf.subject.Subject(spec).get_best_query(base.sack).available()):
+            found[spec] = [["", False]]
     return found
 
 
@@ -69,7 +74,7 @@ def _transaction(dnf: Any, base: Any, question: dict[str, Any]) -> dict[str, lis
     for name in question["remove"]:
         base.remove(name)
     for name, full in question["specs"].items():
-        base.install(f"{name}-{full}", strict=True)
+        base.install(f"{name}-{full}" if full else name, strict=True)
     base.resolve(allow_erasing=True)
     kinds = {
         dnf.transaction.PKG_INSTALL: "install", dnf.transaction.PKG_UPGRADE: "upgrade", dnf.transaction.PKG_DOWNGRADE: "downgrade",

@@ -21,7 +21,7 @@ SOLVE_SECONDS = 180.0
 
 
 class Offer(NamedTuple):
-    """A version of a package that a source offers, and whether that is the driver's repository."""
+    """A version of a package that a source offers, and whether that is the driver's repository. ``full`` is empty where the name asked for has it already."""
 
     full: str
     from_repository: bool

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..knowledge.driver_packages import has_own_version, managed_paths
+from ..knowledge.driver_packages import has_own_version, is_headers, managed_paths
 from ..reasons import FleetError, finding
 from . import dnf_questions
 from .fetch import fetch_if_there, key_mismatch, unreachable
@@ -29,7 +29,8 @@ class DnfSources(Sources):
     def offers(self, names: Sequence[str]) -> Offers:
         """Return what is offered of ``names``."""
         self._prepare()
-        answer = self._ask({"ask": "offers", "names": list(names)})
+        # The headers of one kernel are asked for as name and release: kernel-devel-5.14.0-611.el9.x86_64.
+        answer = self._ask({"ask": "offers", "names": list(names), "versioned": [name for name in names if is_headers(name)]})
         if answer.get("kind") == "solver" and self.stream:  # such as a stream that is not there
             fields = {"wanted": f"stream nvidia-driver:{self.stream}", "available": answer["error"]}
             raise FleetError(finding("DriverVersionUnavailable", self.node.name, {"stream": self.stream}, url=self.url, **fields))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.gpufleet.dra.plugins.module_utils.driver.actions import specs
 from ansible_collections.gpufleet.dra.plugins.module_utils.driver.selection import Selection, select, target_version
 
 from tests.unit.driver.hosts import fresh, installed, package, wishes
@@ -155,3 +156,8 @@ def test_what_the_repository_is_asked() -> None:
     }
     assert (view["branch"], view["version"], view["stream"]) == ("595", "", "595-open")
     assert "kmod-nvidia-open-dkms" in view["install"] and "kmod-nvidia*" in view["pins"]
+
+
+def test_a_package_whose_name_has_its_release_is_taken_by_its_name() -> None:
+    packages = [{"name": "nvidia-driver-cuda", "full": "3:580.173.02-1.el9"}, {"name": "kernel-devel-5.14.0-611.el9.x86_64", "full": ""}]
+    assert specs("dnf", packages) == ["kernel-devel-5.14.0-611.el9.x86_64", "nvidia-driver-cuda-3:580.173.02-1.el9"]

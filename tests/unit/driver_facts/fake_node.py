@@ -16,6 +16,7 @@ class FakeNode(Node):
 
     answers: dict[str, str | Ran] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    questions: list[str] = field(default_factory=list)  # standard inputs
 
     def which(self, tool: str) -> str | None:
         return f"/usr/bin/{tool}" if any(line.split()[0] == tool for line in self.answers) else None
@@ -23,6 +24,7 @@ class FakeNode(Node):
     def run(self, argv: Sequence[str], seconds: float = 60, text: str = "", **environment: str) -> Ran:
         line = " ".join(argv)
         self.asked.append(line)
+        self.questions.extend([text] if text else [])
         for start, answer in self.answers.items():
             if line.startswith(start):
                 return answer if isinstance(answer, Ran) else Ran(0, answer, "")
