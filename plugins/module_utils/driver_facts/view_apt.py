@@ -33,6 +33,12 @@ _MADISON = re.compile(r"^\s*(?P<name>\S+) \| +(?P<full>\S+) \| (?P<source>.+?) P
 _SIGNATURE = re.compile(r"NO_PUBKEY|BADSIG|EXPKEYSIG|REVKEYSIG|is not signed|not signed by|invalid signature|Missing key|cannot verify", re.IGNORECASE)
 # A preferences file of NVIDIA's pinning packages holds another branch than the one asked about.
 _PINNING_FILE = re.compile(r"nvidia-driver-pinning|gpufleet-nvidia-driver")
+# What the host's configuration has apt run after an update, such as a script that sets the time of the last one, which is not the host's here.
+_WITHOUT_HOOKS = "".join(
+    f"#clear {name};\n" for name in (
+        "APT::Update::Pre-Invoke", "APT::Update::Post-Invoke", "APT::Update::Post-Invoke-Success", "APT::Update::Post-Invoke-Stats", "AptCli::Hooks",
+    )
+)
 # States of an installation that was cut off, and what it becomes when dpkg --configure -a or a reinstallation has cleared it.
 _UNFINISHED = {"half-installed": "not-installed", "unpacked": "installed", "half-configured": "installed", "triggers-awaited": "installed"}
 
@@ -66,11 +72,12 @@ class AptSources(Sources):
             # The user _apt may not enter the folder.
             "APT::Sandbox::User": "root", "Acquire::Languages": "none", "APT::Get::Show-User-Simulation-Note": "false", "Acquire::Retries": "1",
         }
-        return [f"-o{name}={value}" for name, value in settings.items()]
+        return [f"-c={self.folder / 'apt.conf'}", *(f"-o{name}={value}" for name, value in settings.items())]
 
     def _prepare(self) -> None:
         for name in ("sources.list.d", "preferences.d", "lists/partial", "cache/archives/partial", "log", "own.d"):
             (self.folder / name).mkdir(parents=True)
+        (self.folder / "apt.conf").write_text(_WITHOUT_HOOKS, encoding="utf-8")
         status = self.node.text("/var/lib/dpkg/status") or ""
         updates = [self.node.text(f"/var/lib/dpkg/updates/{name}") or "" for name in self.node.names("/var/lib/dpkg/updates") if name.isdigit()]
         (self.folder / "status").write_text(finished_status(status, updates), encoding="utf-8")

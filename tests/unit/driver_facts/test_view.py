@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
-from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts import view
-from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts.node import Ran
+from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts import dnf_questions, view
+from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts.node import Node, Ran
 from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts.offers import Offer, Offers, Sources, Transaction, empty_transaction
 from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts.view_apt import AptSources, finished_status, parse_madison, parse_simulation
 from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts.view_dnf import DnfSources, repo_file
@@ -230,6 +231,16 @@ def test_the_view_of_apt_copies_the_hosts_sources_but_not_what_the_role_writes(t
     assert "Pin: version 580.178.04-*" in (place / "preferences.d/00-view").read_text()
 
 
+@pytest.mark.skipif(shutil.which("apt-get") is None, reason="needs apt")
+def test_an_update_of_the_view_runs_nothing_that_the_host_has_apt_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hooks = "".join(f'APT::Update::{name} {{"touch {tmp_path}/{name}";}};\n' for name in ("Pre-Invoke", "Post-Invoke", "Post-Invoke-Success"))
+    (tmp_path / "hooks.conf").write_text(hooks)
+    monkeypatch.setenv("APT_CONFIG", str(tmp_path / "hooks.conf"))
+    (tmp_path / "view").mkdir()
+    assert AptSources(Node(tmp_path / "root"), tmp_path / "view", None, "", None).offers(["none-such"]) == {}
+    assert [path.name for path in tmp_path.iterdir() if "Invoke" in path.name] == []
+
+
 @pytest.mark.parametrize(("error", "code"), [
     ("W: GPG error: file:/repo/deb  InRelease: The following signatures couldn't be verified because the public key is not available: NO_PUBKEY 13B8\n"
      "E: The repository 'file:/repo/deb  InRelease' is not signed.", "DriverKeyMismatch"),
@@ -270,6 +281,57 @@ def test_the_view_of_dnf(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "view/repos").iterdir()) == ["a.repo", "gpufleet-view.repo"]
     assert "repo_gpgcheck=1" in (tmp_path / "view/repos/gpufleet-view.repo").read_text() and (tmp_path / "view/state/history.sqlite").exists()
     assert asked.transaction({"x": "3:1-1"}, "1", PINS, []) == empty_transaction()
+
+
+def test_headers_are_asked_for_by_name_and_release(tmp_path: Path) -> None:
+    headers = "kernel-devel-5.14.0-611.5.1.el9_7.x86_64"
+    asked = dnf(tmp_path, {"offers": {headers: [["", False]]}})
+    assert view.full_version(asked.offers([headers, "nvidia-driver-cuda"]), headers, None) == ""
+    (question,) = asked.node.questions  # type: ignore[attr-defined]
+    assert json.loads(question)["versioned"] == [headers]
+
+
+class Package(NamedTuple):
+    name: str
+    version: str
+    release: str
+    epoch: int = 0
+    arch: str = "x86_64"
+    reponame: str = "a"
+
+
+class FakeDnf:
+    """As much of dnf's API as the questions take: one package of kernel headers, and what is installed."""
+
+    def __init__(self) -> None:
+        self.subject, self.sack, self.installed = self, self, []
+        self.known = Package("kernel-devel", "5.14.0", "611.el9")
+
+    def query(self) -> FakeDnf:
+        return self
+
+    def available(self) -> FakeDnf:
+        return self
+
+    def filter(self, name: Sequence[str]) -> list[Package]:
+        return [self.known] if self.known.name in name else []
+
+    def Subject(self, spec: str) -> FakeDnf:
+        self.spec = spec
+        return self
+
+    def get_best_query(self, _sack: Any) -> FakeDnf:
+        return self
+
+    def __iter__(self) -> Iterator[Package]:
+        return iter([self.known] if self.spec == "kernel-devel-5.14.0-611.el9.x86_64" else [])
+
+
+def test_a_name_with_a_release_is_offered_where_dnf_knows_it_so() -> None:
+    there, not_there = "kernel-devel-5.14.0-611.el9.x86_64", "kernel-devel-5.14.0-1.el9.x86_64"
+    question = {"names": [there, not_there, "kernel-devel", "nvidia-none"], "versioned": [there, not_there], "arch": "x86_64", "repository": "a"}
+    fake_dnf = FakeDnf()
+    assert dnf_questions._offers(fake_dnf, fake_dnf, question) == {"kernel-devel": [["5.14.0-611.el9", True]], there: [["", False]]}
 
 
 def test_an_index_without_signature_is_taken_for_packages_are_checked_later() -> None:
