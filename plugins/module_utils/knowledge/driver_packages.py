@@ -162,7 +162,7 @@ def upstream_version(full: str) -> str:
 def package_set(layout: str, branch: str, flavour: str, arch: str, kernel: str = "", version_id: str = "") -> PackageSet:
     """Return the compute packages of a driver: nothing for displays; fabric manager and IMEX are apart, as few hosts want them.
 
-    ``kernel`` (release of the running kernel) and ``version_id`` choose the prebuilt module on Canonical's and SUSE's kernels. Raises KeyError for a
+    ``kernel`` (release of the kernel that boots next) and ``version_id`` choose the prebuilt module on Canonical's and SUSE's kernels. Raises KeyError for a
     layout that there is not.
     """
     number = int(branch)
@@ -267,10 +267,12 @@ def headers_package(layout: str, release: str) -> Optional[str]:
         return f"linux-headers-{release}"
     if manager == ZYPPER:
         flavour = release.rsplit("-", 1)[-1]
-        return f"kernel-{flavour if flavour.isalpha() else 'default'}-devel"
+        return f"kernel-{'default' if re.fullmatch(r'[0-9.]*', flavour) else flavour}-devel"
     series = re.match(r"(6\.\d+)\.\d+-.*amzn2023", release)
-    name = f"kernel{series.group(1)}-devel" if series and series.group(1) != "6.1" else "kernel-devel"
-    return f"{name}-{release}"
+    kernel = f"kernel{series.group(1)}" if series and series.group(1) != "6.1" else "kernel-uek" if "uek." in release else "kernel"
+    # Variants of Red Hat's kernel stand behind a plus sign: 5.14.0-611.el9.aarch64+64k has its headers in kernel-64k-devel-5.14.0-611.el9.aarch64.
+    plain, _plus, variant = release.partition("+")
+    return f"{kernel}-{variant}-devel-{plain}" if variant else f"{kernel}-devel-{plain}"
 
 
 def names_of(packages: Iterable[dict[str, str]], manager: str) -> list[str]:

@@ -134,6 +134,10 @@ def test_the_drivers_version_in_a_packages_version(full: str, version: str) -> N
     ("el-streams", "6.1.150-170.amzn2023.x86_64", "kernel-devel-6.1.150-170.amzn2023.x86_64"),
     ("el-streams", "6.12.40-64.amzn2023.x86_64", "kernel6.12-devel-6.12.40-64.amzn2023.x86_64"),
     ("suse", "6.4.0-150600.23.53-default", "kernel-default-devel"), ("suse", "6.4.0-150600.8-azure", "kernel-azure-devel"),
+    ("el", "6.12.0-55.el10.aarch64+64k", "kernel-64k-devel-6.12.0-55.el10.aarch64"),
+    ("el-streams", "5.14.0-611.el9.x86_64+rt", "kernel-rt-devel-5.14.0-611.el9.x86_64"),
+    ("el-streams", "5.15.0-313.189.5.el9uek.x86_64", "kernel-uek-devel-5.15.0-313.189.5.el9uek.x86_64"),
+    ("suse", "6.4.0-150600.23.53-64kb", "kernel-64kb-devel"), ("suse", "6.4.0-150600.23.53", "kernel-default-devel"),
     ("suse-signed", "6.4.0-1-default", None),
 ])
 def test_header_packages(layout: str, release: str, name: str | None) -> None:
