@@ -30,7 +30,7 @@ def main() -> None:
             answer = {"error": str(error), "kind": "repository"}
         except dnf.exceptions.Error as error:
             answer = {"error": str(error), "kind": "solver"}
-    json.dump(answer, sys.stdout)
+    sys.stdout.write("\n" + json.dumps(answer))
 
 
 def _answer(dnf: Any, question: dict[str, Any]) -> dict[str, Any]:

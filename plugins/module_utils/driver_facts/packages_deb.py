@@ -29,7 +29,9 @@ def parse(text: str, of_the_driver: Callable[[str], bool]) -> tuple[list[dict[st
     with them apt refuses every transaction until ``dpkg --configure -a``.
     """
     packages, held, broken = [], [], []
-    for line in text.splitlines():
+    for line in text.split("\n"):  # no other line end: a maintainer's name may hold any
+        if line.count("\t") < 4:
+            continue
         status, name, version, arch, maintainer = line.split("\t", 4)
         want, state = status[0], status[1]
         if state in _BROKEN_STATES or status[2:3].strip():

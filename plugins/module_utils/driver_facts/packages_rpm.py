@@ -31,7 +31,9 @@ def read(node: Node, of_the_driver: Callable[[str], bool]) -> list[dict[str, Any
 def parse(text: str, of_the_driver: Callable[[str], bool]) -> list[dict[str, Any]]:
     """Return ``packages`` from rpm's output. ``full`` has the epoch in front unless it is none or 0."""
     packages = []
-    for line in text.splitlines():
+    for line in text.split("\n"):  # no other line end: a vendor's name may hold any
+        if line.count("\t") < 6:
+            continue  # the rest of a vendor or packager of several lines
         name, epoch, release, arch, vendor, packager, signature = line.split("\t", 6)
         if not of_the_driver(name):
             continue

@@ -77,7 +77,10 @@ class DnfSources(Sources):
             ran = self.node.run(program, DOWNLOAD_SECONDS, text=json.dumps(whole))
             if ran.rc:
                 raise self.node.failed([python, "dnf_questions"], ran.tail())
-            answer = json.loads(ran.out)
+            try:
+                answer = json.loads(ran.out.rpartition("\n")[2])  # libraries of dnf may write lines of their own before it
+            except ValueError as error:
+                raise self.node.failed([python, "dnf_questions"], ran.tail()) from error
             if answer.get("kind") != "unsupported":
                 break
         if not answer or answer.get("kind") == "unsupported":

@@ -45,6 +45,13 @@ def test_packages_of_dpkg() -> None:
     assert broken == ["make", "man-db", "nvidia-kernel-open-dkms"]
 
 
+def test_lines_that_are_none_of_dpkgs_or_rpms_are_passed_over() -> None:
+    odd = "ii \tlibnvidia-ml1\t595.91.07-1\tamd64\tA\x85B\u2028C <x@nvidia.com>\n cut off\n"
+    assert [package["origin"] for package in packages_deb.parse(odd, apt_set)[0]] == ["nvidia"]
+    odd = "nvidia-driver-cuda\t3\t595.91.07-1.el9\tx86_64\tA\x1cB\t(none)\t(none)\nbash\t(none)\t5-1\tx86_64\tA vendor\nof two lines\tx\tx\n"
+    assert [package["name"] for package in packages_rpm.parse(odd, lambda name: in_driver_set(name, "dnf"))] == ["nvidia-driver-cuda"]
+
+
 def test_a_dpkg_that_fails_is_an_error(tmp_path: Path) -> None:
     host = node(tmp_path)
     host.answers["dpkg-query -W"] = Ran(2, "", "dpkg-query: error: failed to open package info file")
