@@ -185,6 +185,7 @@ driver:
       description:
         - C(runfile) lists files of NVIDIA's installer and a NVML library that no package owns, C(container_driver) signs of a driver container, and
           C(repositories) other package sources that offer drivers, with C(path) and C(url).
+        - C(library_package) is the package that owns the NVML library of the host, or null.
       type: dict
     services:
       description: For nvidia-persistenced, nvidia-fabricmanager and nvidia-imex whether they are C(present), C(active), C(enabled), C(masked).

@@ -67,9 +67,9 @@ def no_gpu(facts: Facts, options: Options) -> Iterator[Finding]:
 
 
 def runfile(facts: Facts, options: Options) -> Iterator[Finding]:
-    """RunfileDriver: what the runfile leaves (nvidia-uninstall, its log), or a library on a host without any driver package."""
+    """RunfileDriver: what the runfile leaves (nvidia-uninstall, its log), or a library that belongs to no package."""
     traces, library = _traces(facts, "runfile"), (facts.get("library") or {}).get("path")
-    if not traces and library and not facts.get("packages") and not _traces(facts, "container_driver"):
+    if not traces and library and not facts.get("packages") and not _library_package(facts) and not _traces(facts, "container_driver"):
         traces = [f"{library} belongs to no package"]
     if traces:
         yield finding("RunfileDriver", options.subject, {"evidence": traces}, evidence=_listed(traces))
@@ -95,7 +95,10 @@ def driver_on_host(facts: Facts, options: Options) -> Iterator[Finding]:
 
 def foreign_repositories(facts: Facts, options: Options) -> Iterator[Finding]:
     """DriverForeignRepository: another source of drivers, which the next update may take them from."""
-    found = (facts.get("traces") or {}).get("repositories") or []
+    host = read.host(facts)
+    ours = {cell.platform.host_source for cell in cells_of_host(host.get("distribution", ""), host.get("version", ""), host.get("arch", ""))
+            if cell.source == options.source and cell.platform.host_source}
+    found = [one for one in (facts.get("traces") or {}).get("repositories") or [] if not any(part in str(one.get("url", "")) for part in ours)]
     texts = [f"{one.get('path', '')}: {one.get('url', '')}" for one in found]
     if texts:
         yield finding("DriverForeignRepository", options.subject, {"repositories": found}, evidence=_listed(texts))
@@ -125,7 +128,8 @@ def package_manager(facts: Facts, options: Options, selection: Selection) -> Ite
 def origins(facts: Facts, options: Options, selection: Selection) -> Iterator[Finding]:
     """DriverOriginMixed and DriverOriginUnknown: who made the installed packages, against where this driver's come from.
 
-    What the record says that the role installed is never foreign: a mirror may name another maker.
+    What the record says that the role installed is never foreign: a mirror may name another maker. A library of a package that is not in the driver set
+    at all comes from a source that names its packages otherwise, such as RPM Fusion.
     """
     ours = set(read.record(facts).get("installed") or ())
     foreign: list[str] = []
@@ -135,6 +139,9 @@ def origins(facts: Facts, options: Options, selection: Selection) -> Iterator[Fi
         if package["name"] in ours or origin == _wanted_origin(package["name"], selection.packages):
             continue
         (unknown if origin == "unknown" else foreign).append(f"{package['name']} {package['full']} ({package.get('source') or origin})")
+    owner = _library_package(facts)
+    if owner and owner not in {package["name"] for package in facts.get("packages") or []}:
+        foreign.append(f"{owner}, which has {(facts.get('library') or {}).get('path') or 'libnvidia-ml.so.1'}")
     if foreign:
         wanted = "NVIDIA's repository" if options.source == NVIDIA else "the distribution"
         yield finding("DriverOriginMixed", options.subject, {"packages": foreign}, wanted=wanted, evidence=_listed(foreign))
@@ -143,8 +150,9 @@ def origins(facts: Facts, options: Options, selection: Selection) -> Iterator[Fi
 
 
 def _wanted_origin(name: str, packages: PackageSet) -> str:
-    # SUSE's signed module is the distribution's, while all the rest is NVIDIA's.
-    module = name in packages.module or (packages.module_origin != packages.origin and fnmatchcase(name, "*-kmp-*"))
+    # SUSE's signed module and its firmware are the distribution's, while all the rest is NVIDIA's.
+    beside = any(fnmatchcase(name, glob) for glob in ("*-kmp-*", "kernel-firmware-nvidia-*"))
+    module = name in packages.module or (packages.module_origin != packages.origin and beside)
     return packages.module_origin if module else packages.origin
 
 
@@ -193,6 +201,10 @@ def _brings(transaction: dict[str, Any], package: str, manager: str) -> bool:
 
 def _traces(facts: Facts, kind: str) -> list[str]:
     return [str(trace) for trace in (facts.get("traces") or {}).get(kind) or []]
+
+
+def _library_package(facts: Facts) -> str:
+    return str((facts.get("traces") or {}).get("library_package") or "")
 
 
 def _listed(texts: Iterable[str], most: int = 6) -> str:

@@ -32,6 +32,7 @@ def read_traces(
     return {
         "runfile": [path for path in suspects if owned.get(path) is None],
         "container_driver": _container(node),
+        "library_package": owned.get(library) if library is not None else None,
         "repositories": [{"path": path, "url": url} for path, url in sources if path not in managed and _OFFERS_DRIVERS.search(url)],
     }
 

@@ -45,6 +45,7 @@ class Platform:
 
     ``distributions`` are os-release IDs; ``versions`` VERSION_IDs, or major versions where ``by_major``. ``directory`` is NVIDIA's name in the address
     of its repository, empty where nothing comes from there. ``signed`` says that the kernel module is signed by a key that Secure Boot trusts.
+    ``host_source`` is a part of the address of a source of drivers that the host must have configured itself.
     """
 
     distributions: tuple[str, ...]
@@ -58,6 +59,7 @@ class Platform:
     key: Key = Key("", "")
     by_major: bool = False
     signed: bool = False
+    host_source: str = ""
     note: str = ""
 
     @property
@@ -113,6 +115,7 @@ PLATFORMS = (
     Platform(("opensuse-leap",), ("15",), NVIDIA, "suse", _NVIDIA_BRANCHES, (X86_64,), directory="opensuse15", key=_KEY_RPM, by_major=True,
              note="Python 3.11 has to be added"),
     Platform(("azurelinux",), ("3",), DISTRIBUTION, "azurelinux", ("580", "595"), flavours=(OPEN,), by_major=True, signed=True,
+             host_source="//packages.microsoft.com/",
              note="Microsoft's signed cuda-open, from its NVIDIA repository, which has to be configured; needs dnf, for Ansible has no module for tdnf"),
 )
 

@@ -164,6 +164,30 @@ def test_what_only_bears_the_name_is_no_foreign_driver() -> None:
         assert codes(foreign(name)) == []
 
 
+def test_a_library_of_a_package_that_is_no_part_of_a_driver_here_is_of_another_origin() -> None:
+    library = {"path": "/usr/lib64/libnvidia-ml.so.580.1.2", "version": "580.1.2"}
+    facts = edited(lambda f: f["traces"].update(library_package="xorg-x11-drv-nvidia-cuda-libs"), fresh("el9", library=library))
+    assert codes(facts) == ["DriverOriginMixed"], "and no runfile"
+    assert "xorg-x11-drv-nvidia-cuda-libs, which has /usr/lib64/libnvidia-ml.so.580.1.2" in sentence(facts)
+    assert codes(edited(lambda f: f["traces"].update(library_package="libnvidia-ml1"), installed())) == []
+
+
+def test_the_source_that_azure_linux_needs_is_not_foreign() -> None:
+    address = "https://packages.microsoft.com/azurelinux/3.0/prod/nvidia/x86_64"
+    traces = {"runfile": [], "container_driver": [], "repositories": [{"path": "/etc/yum.repos.d/azurelinux-nvidia.repo", "url": address}]}
+    assert codes(fresh("azl3", traces=traces), source="distribution") == []
+    traces["repositories"].append({"path": "/x.repo", "url": "https://developer.download.nvidia.com/compute/cuda/repos/azl3/x86_64/"})
+    assert "/x.repo" in sentence(fresh("azl3", traces=traces), source="distribution")
+    assert codes(fresh("el9", traces=traces)) == ["DriverForeignRepository"]
+
+
+def test_the_firmware_of_suse_comes_with_its_signed_module() -> None:
+    facts = fresh("sles15")
+    facts["packages"] = [package("kernel-firmware-nvidia-gspx-G06", "580.173.02", "zypper", "distribution")]
+    assert codes(facts, source="distribution") == []
+    assert codes(facts, source="nvidia") == ["DriverOriginMixed"]
+
+
 def test_the_signed_module_of_suse_is_the_distributions_and_the_rest_nvidias() -> None:
     facts = fresh("sles15")
     facts["packages"] = [package("nvidia-open-driver-G06-signed-cuda-kmp-default", "580.173.02", "zypper", "distribution"),

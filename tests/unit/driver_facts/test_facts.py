@@ -174,7 +174,12 @@ def test_no_pci(tmp_path: Path) -> None:
 VARIABLE = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
 
+SHIM = "/sys/firmware/efi/efivars/MokSBStateRT-605dab50-e046-4300-abb6-3dd810dd8b23"
+
+
 @pytest.mark.parametrize(("files", "answers", "enabled", "evidence"), [
+    ({VARIABLE: b"\x06\0\0\0\x01", SHIM: b"\x06\0\0\0\x01"}, {}, False, "mokutil --disable-validation"),
+    ({VARIABLE: b"\x06\0\0\0\x01", SHIM: b"\x06\0\0\0\0"}, {}, True, "is 1"), ({VARIABLE: b"\x06\0\0\0\x01", SHIM: b""}, {}, True, "is 1"),
     ({VARIABLE: b"\x06\0\0\0\x01"}, {}, True, "is 1"), ({VARIABLE: b"\x06\0\0\0\0"}, {}, False, "is 0"), ({}, {}, False, "not started by EFI"),
     ({"/sys/firmware/efi/x": ""}, {"mokutil --sb-state": "SecureBoot enabled\n"}, True, "mokutil --sb-state: SecureBoot enabled"),
     ({"/sys/firmware/efi/x": ""}, {"mokutil --sb-state": Ran(255, "", "EFI variables are not supported on this system")}, False, "not supported"),
@@ -253,7 +258,15 @@ def test_traces_of_other_drivers(tmp_path: Path) -> None:
 
 
 def test_a_bare_host_has_no_traces(tmp_path: Path) -> None:
-    assert read_traces(node(tmp_path), None, owners_of({}), [], []) == {"runfile": [], "container_driver": [], "repositories": []}
+    assert read_traces(node(tmp_path), None, owners_of({}), [], []) == {
+        "runfile": [], "container_driver": [], "library_package": None, "repositories": [],
+    }
+
+
+def test_the_package_that_has_the_library(tmp_path: Path) -> None:
+    library = "/usr/lib64/libnvidia-ml.so.580.1.2"
+    found = read_traces(node(tmp_path, {library: ""}), library, owners_of({library: "xorg-x11-drv-nvidia-cuda-libs"}), [], [])
+    assert (found["runfile"], found["library_package"]) == ([], "xorg-x11-drv-nvidia-cuda-libs")
 
 
 def test_commands_of_the_real_node() -> None:
