@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Optional
 
-from ..knowledge.driver_branches import branch_of
-from ..knowledge.driver_packages import has_own_version, in_driver_set
+from ..knowledge.driver_branches import branch_of, is_driver_version
+from ..knowledge.driver_packages import DISTRIBUTION, has_own_version, in_driver_set
 
 Facts = Mapping[str, Any]
 
 MELLANOX = "15b3"
+
+_TOOLS = ("nvidia-settings", "nvidia-xconfig")
 
 
 def host(facts: Facts) -> dict[str, str]:
@@ -40,10 +42,11 @@ def loaded_module(facts: Facts) -> Optional[dict[str, Any]]:
 
 
 def driver_packages(facts: Facts) -> list[dict[str, str]]:
-    """Return the installed packages of the driver set whose version is the driver's."""
+    """Return the installed packages of the driver set whose version is the driver's. Canonical's tools for displays keep a version of their own."""
     manager = host(facts).get("package_manager", "")
     return [package for package in facts.get("packages") or []
-            if in_driver_set(package["name"], manager) and not has_own_version(package["name"])]
+            if in_driver_set(package["name"], manager) and not has_own_version(package["name"]) and is_driver_version(package["version"])
+            and not (package.get("origin") == DISTRIBUTION and package["name"] in _TOOLS)]
 
 
 def package_versions(facts: Facts) -> dict[str, list[str]]:

@@ -100,7 +100,7 @@ def select(facts: Facts, options: Options) -> Selection:
     cell = find_cell(*place, options.source, options.branch, flavour)
     if cell is None:
         _refuse_cell(options, place, flavour)
-    kernel = str((facts.get("kernel") or {}).get("running") or "")
+    kernel = str(read.kernel(facts, "next")["release"])  # a prebuilt module is for one flavour of kernels
     packages = package_set(cell.platform.layout, cell.branch, flavour, cell.arch, kernel, host.get("version", ""))
     fabric_manager, imex = wants_fabric_manager(facts, options), wants_imex(facts, options)
     names = wanted_names(facts, packages, fabric_manager, imex)

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from ..knowledge.driver_branches import is_driver_version
 from ..knowledge.driver_packages import has_own_version, upstream_version
 from ..reasons import FleetError, finding
 from .fetch import fetch_key
@@ -93,7 +94,7 @@ def _check_versions(node: Node, transaction: Transaction, version: str, pins: Se
     """Refuse a transaction that would bring a package of the driver at another version: a dependency can pull it in."""
     strange = [
         f"{package['name']} {package['full']}" for kind in ("install", "upgrade", "downgrade") for package in transaction[kind]
-        if is_pinned(package["name"], pins) and upstream_version(package["full"]) != version
+        if is_pinned(package["name"], pins) and upstream_version(package["full"]) != version and is_driver_version(upstream_version(package["full"]))
     ]
     if strange:
         raise impossible(node, version, f"it would also bring {', '.join(strange)}")

@@ -67,6 +67,14 @@ BRANCHES: dict[str, Branch] = {branch.name: branch for branch in _BRANCHES}
 VERSION = re.compile(r"\d{3}\.\d{1,3}(\.\d{2})?")
 
 
+_LIKE_A_VERSION = re.compile(r"\d{3}\.\d+(\.\d+)*")
+
+
+def is_driver_version(version: str) -> bool:
+    """Return whether this may be a driver's version: Debian's nvidia-kernel-common has 20220217, which is none."""
+    return _LIKE_A_VERSION.fullmatch(version) is not None
+
+
 def branch_of(version: str) -> str:
     """Return the branch of a driver version: ``580`` of ``580.173.02``."""
     return version.split(".", 1)[0]

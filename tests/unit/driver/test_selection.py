@@ -161,3 +161,15 @@ def test_what_the_repository_is_asked() -> None:
 def test_a_package_whose_name_has_its_release_is_taken_by_its_name() -> None:
     packages = [{"name": "nvidia-driver-cuda", "full": "3:580.173.02-1.el9"}, {"name": "kernel-devel-5.14.0-611.el9.x86_64", "full": ""}]
     assert specs("dnf", packages) == ["kernel-devel-5.14.0-611.el9.x86_64", "nvidia-driver-cuda-3:580.173.02-1.el9"]
+
+
+def test_a_prebuilt_module_is_for_the_kernel_that_boots_next() -> None:
+    facts = fresh("ubuntu2404")
+    facts["kernel"]["next"] = "6.14.0-33-generic"
+    assert select(facts, wishes(source="distribution")).packages.module == ("linux-modules-nvidia-580-server-open-generic-hwe-24.04",)
+
+
+def test_a_package_with_a_version_of_its_own_is_not_asked_for_at_the_drivers() -> None:
+    facts = installed()
+    facts["packages"].append(package("nvidia-kernel-common", "20220217", origin="distribution"))
+    assert "nvidia-kernel-common" not in select(facts, wishes()).install

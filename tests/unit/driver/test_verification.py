@@ -30,6 +30,17 @@ def test_a_host_in_order(system: str, switches: int, version: str, flavour: str)
     assert reasons(facts) == []
 
 
+def test_what_has_no_driver_version_is_not_compared() -> None:
+    facts = installed()
+    facts["packages"].append(package("nvidia-kernel-common", "20220217", origin="distribution"))
+    assert codes(facts) == []
+    facts = installed("ubuntu2404", source="distribution")
+    for one in facts["packages"]:
+        one["origin"] = "distribution"
+    facts["packages"].append(package("nvidia-settings", "510.47.03", origin="distribution"))
+    assert codes(facts, source="distribution") == []
+
+
 def broken(change: Change, switches: int = 0) -> Facts:
     facts = installed(switches=switches)
     change(facts)

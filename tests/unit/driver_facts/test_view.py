@@ -103,6 +103,12 @@ def test_a_dependency_at_another_version_is_refused(tmp_path: Path, monkeypatch:
     assert "pinning" not in error.finding.cause
 
 
+def test_a_dependency_whose_version_is_none_of_a_driver_is_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = {**empty_transaction(), "install": [{"name": "nvidia-kernel-common", "full": "20220217+3~deb12u1"}]}
+    monkeypatch.setattr(FakeSources, "made", made)
+    assert ask(tmp_path)["transaction"] == made
+
+
 def test_the_drivers_own_repository_comes_first() -> None:
     offers = {"x": [Offer("580.1.1-0ubuntu2", False), Offer("580.1.1-0ubuntu1", True), Offer("580.1.0-1", True)]}
     assert view.full_version(offers, "x", "580.1.1") == "580.1.1-0ubuntu1"
@@ -336,6 +342,11 @@ def test_a_name_with_a_release_is_offered_where_dnf_knows_it_so() -> None:
 
 def test_an_index_without_signature_is_taken_for_packages_are_checked_later() -> None:
     assert "repo_gpgcheck=0" in repo_file("http://x", "/k", False) and "gpgcheck=1" in repo_file("http://x", "/k", False)
+
+
+def test_what_libraries_of_dnf_write_before_the_answer(tmp_path: Path) -> None:
+    assert dnf(tmp_path, Ran(0, 'Repository a is listed twice\n{"offers": {}}', "")).offers(["x"]) == {}
+    assert code_of(dnf(tmp_path / "2", Ran(0, "no answer", "")).offers, ["x"]) == "DriverCommandFailed"
 
 
 @pytest.mark.parametrize(("answer", "code"), [
