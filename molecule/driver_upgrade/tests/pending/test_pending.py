@@ -12,7 +12,7 @@ def test_the_packages_are_new_and_the_loaded_module_is_old(driver: DriverHost) -
     assert set(driver.driver_packages().values()) == {"580.178.04"}
     assert driver.library_version() == driver.installed_module_version() == "580.178.04"
     assert driver.loaded_version() == "580.173.02"
-    assert "Driver/library version mismatch" in driver.host.run("nvidia-smi").stdout
+    assert "Driver/library version mismatch" in driver.host.run("nvidia-smi 2>&1").stdout
 
 
 def test_a_reboot_is_asked_for_with_reasons(driver: DriverHost) -> None:
