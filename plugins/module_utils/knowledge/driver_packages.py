@@ -267,7 +267,7 @@ def headers_package(layout: str, release: str) -> Optional[str]:
         return f"linux-headers-{release}"
     if manager == ZYPPER:
         flavour = release.rsplit("-", 1)[-1]
-        return f"kernel-{'default' if re.fullmatch(r'[0-9.]*', flavour) else flavour}-devel"
+        return f"kernel-{flavour if flavour.isalpha() or flavour == '64kb' else 'default'}-devel"
     series = re.match(r"(6\.\d+)\.\d+-.*amzn2023", release)
     kernel = f"kernel{series.group(1)}" if series and series.group(1) != "6.1" else "kernel-uek" if "uek." in release else "kernel"
     # Variants of Red Hat's kernel stand behind a plus sign: 5.14.0-611.el9.aarch64+64k has its headers in kernel-64k-devel-5.14.0-611.el9.aarch64.
