@@ -7,6 +7,8 @@ The nodes have no driver to begin with: site.yml installs it from the sandbox's 
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,17 +16,13 @@ from typing import Any
 import pytest
 import yaml
 from cluster import ROOT, Cluster, Done, ready, wait_for
-from tests.packages.inventory import role_variables
-
-from sandbox.artifacts import cache_folder
-from sandbox.state import RunState
 
 pytestmark = pytest.mark.slow
 
 NAME = "upgrade"
 NODES = ("gpu-1", "gpu-2")
 GPUS_PER_NODE = 2
-OLD, OLD_NEWEST, NEW = "580.173.02", "580.178.04", "595.91.07"
+OLD, NEW = VERSIONS = "580.173.02", "595.91.07"
 FLEET = {
     "kubernetes": True, "packages": True,
     "nodes": [{"name": name, "gpus": [{"model": "h100-80gb-hbm3", "count": GPUS_PER_NODE}], "driver": "none"} for name in NODES],
@@ -58,31 +56,31 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("upgrade")
     spec, inventory = folder / "fleet.yml", folder / "inventory"
     spec.write_text(yaml.safe_dump(FLEET))
-    cluster = Cluster(NAME, inventory)
-    cluster.sandbox("down")
+    given = os.environ.get("GPUFLEET_TEST_SANDBOX")
+    cluster = Cluster(given or NAME, inventory)
+    if not given:
+        cluster.sandbox("down")
     try:
         cluster.sandbox("up", "--spec", str(spec))
-        cluster.run([*_python("tests.packages"), "publish", "--sandbox", NAME])
-        _write_inventory(inventory, role_variables(RunState(cache_folder(), NAME)))
+        published = cluster.run([sys.executable, "-m", "tests.packages", "publish", "--sandbox", cluster.name, "--versions", ",".join(VERSIONS)])
+        _write_inventory(inventory, json.loads(published.output))
         cluster.playbook("site", *_variables(nvidia_driver_branch="580", nvidia_driver_version=OLD, nvidia_driver_reboot_ok=True))
         cluster.apply(CLAIMED, WORKLOAD)
         _wait_for_pods(cluster)
         yield cluster
     finally:
-        cluster.sandbox("down")
+        if not given:
+            cluster.sandbox("down")
 
 
-def _python(module: str) -> list[str | Path]:
-    return [ROOT / ".build" / "venv" / "bin" / "python", "-m", module]
-
-
-def _write_inventory(folder: Path, variables: dict[str, Any]) -> None:
-    """Write an inventory of whole GPUs beside the sandbox's own, with its way to the chart."""
+def _write_inventory(folder: Path, published: dict[str, Any]) -> None:
+    """Write an inventory of whole GPUs beside the sandbox's own, with its way to the chart and to the packages that were ``published``."""
     folder.mkdir()
     (folder / "00-connection").symlink_to(ROOT / "inventories" / "sandbox" / "00-connection")
     settings = {
         "mig_strategy": "none", "gpu_operator_chart_ref": str(ROOT / "sandbox" / "gpu_operator" / "chart"), "gpu_operator_chart_repo_url": "",
-        "gpu_operator_helm_binary": "{{ sandbox_bin_dir }}/helm", "dra_verify_report_dir": "{{ sandbox_report_dir }}", **variables,
+        "gpu_operator_helm_binary": "{{ sandbox_bin_dir }}/helm", "dra_verify_report_dir": "{{ sandbox_report_dir }}",
+        "nvidia_driver_mirror_url": published["url"], "nvidia_driver_repository_key_fingerprint": published["fingerprint"],
     }  # fmt: skip
     (folder / "hosts.yml").write_text(yaml.safe_dump({"gpu_nodes": {"hosts": dict.fromkeys(NODES), "vars": settings}}))
 
@@ -117,6 +115,24 @@ def boots(cluster: Cluster) -> dict[str, str]:
     return {node: cluster.get("node", node)["status"]["nodeInfo"]["bootID"] for node in NODES}
 
 
+def standing(cluster: Cluster) -> dict[str, Any]:
+    """What a rollout that was refused must leave alone: boots, cordons, records of a pause, the plugin's pods, and the pods with their claims."""
+    nodes = [cluster.get("node", node) for node in NODES]
+    return {
+        "boots": [node["status"]["nodeInfo"]["bootID"] for node in nodes],
+        "cordons": [node["spec"].get("unschedulable", False) for node in nodes],
+        "paused": ["gpufleet.dra/paused" in node["metadata"]["annotations"] for node in nodes],
+        "labels": [{name: value for name, value in node["metadata"]["labels"].items() if "deploy" in name} for node in nodes],
+        "plugins": [(cluster.plugin_pod(node) or {}).get("metadata", {}).get("uid") for node in NODES],
+        "pods": sorted(pod["metadata"]["uid"] for pod in _pods(cluster)),
+    }  # fmt: skip
+
+
+def flat(output: str) -> str:
+    """Output without the line breaks of Ansible's YAML."""
+    return " ".join(output.split())
+
+
 def published_versions(cluster: Cluster, node: str) -> list[str]:
     """The driver version that each published device of the node has as an attribute."""
     devices = [device for item in cluster.slices(node) for device in item["spec"].get("devices") or []]
@@ -142,11 +158,37 @@ def test_a_node_in_service_is_not_changed_without_a_drain(fleet: Cluster) -> Non
 
 
 def test_a_version_that_is_not_to_be_had_is_refused_before_any_node_is_cordoned(fleet: Cluster) -> None:
-    pods = {pod["metadata"]["uid"] for pod in _pods(fleet)}
+    before = standing(fleet)
     done = upgrade(fleet, nvidia_driver_branch="595", nvidia_driver_version="595.99.99")
     assert done.status != 0 and "[DriverVersionUnavailable]" in done.output, done.output
-    assert all(in_service(fleet, node) for node in NODES)
-    assert {pod["metadata"]["uid"] for pod in _pods(fleet)} == pods
+    assert standing(fleet) == before
+
+
+def test_a_pod_that_nothing_makes_again_is_refused_before_any_node_is_cordoned(fleet: Cluster) -> None:
+    alone = {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "alone", "namespace": "default"},
+        "spec": {"nodeName": NODES[0], "terminationGracePeriodSeconds": 1, "containers": [{**CONTAINER, "resources": {}}]},
+    }  # fmt: skip
+    with fleet.workload(alone):
+        before = standing(fleet)
+        done = upgrade(fleet, nvidia_driver_branch="595")
+        assert done.status != 0 and "[DriverDrainFailed]" in done.output and "default/alone" in done.output, done.output
+        assert "in service again with the driver that it had" in flat(done.output)
+        assert standing(fleet) == before and loaded(fleet, NODES[0]) == OLD
+
+
+def test_a_disruption_budget_that_allows_nothing_leaves_the_node_as_it_was(fleet: Cluster) -> None:
+    budget = {
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "trainer", "namespace": "default"},
+        "spec": {"minAvailable": GPUS_PER_NODE, "selector": {"matchLabels": {"app": "trainer"}}},
+    }  # fmt: skip
+    with fleet.workload(budget):
+        wait_for("the disruption budget", lambda: "disruptionsAllowed" in fleet.get("poddisruptionbudget", "trainer").get("status", {}))
+        before = standing(fleet)
+        done = upgrade(fleet, nvidia_driver_branch="595", nvidia_driver_drain_timeout=10)
+        assert done.status != 0 and "[DriverDrainFailed]" in done.output and "disruption budget" in done.output, done.output
+        assert "in service again with the driver that it had" in flat(done.output)
+        assert standing(fleet) == before and loaded(fleet, NODES[0]) == OLD
 
 
 def test_a_node_that_fails_stops_the_rollout_and_stays_cordoned(fleet: Cluster) -> None:
@@ -179,10 +221,10 @@ def test_a_rerun_resumes_and_the_fleet_is_upgraded_with_its_pods(fleet: Cluster)
 
 
 def test_an_upgraded_fleet_is_left_alone(fleet: Cluster) -> None:
-    pods, before = {pod["metadata"]["uid"] for pod in _pods(fleet)}, boots(fleet)
+    before = standing(fleet)
     done = upgrade(fleet, nvidia_driver_branch="595")
     assert done.status == 0 and done.changed == 0, done.output
-    assert boots(fleet) == before and {pod["metadata"]["uid"] for pod in _pods(fleet)} == pods
+    assert standing(fleet) == before
 
 
 def test_a_rollback_leads_to_the_version_before(fleet: Cluster) -> None:

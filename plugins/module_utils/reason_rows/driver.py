@@ -262,6 +262,11 @@ ROWS = (
         "Reboot it, or run again with nvidia_driver_reboot_ok set to true.",
     ),
     Reason(
+        "DriverDrainFailed", ERROR,
+        "the node could not be drained: {why}",
+        "Move or end the pods, or loosen their disruption budget; nvidia_driver_drain_options {{force: true}} also takes pods that nothing makes again.",
+    ),
+    Reason(
         "DriverRolloutStopped", ERROR,
         "the rollout stopped here while {phase}: {why}",
         "{node} Done: {done}. Not begun: {waiting}. Mend the host and run the playbook again; it goes on from there.",
