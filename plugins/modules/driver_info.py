@@ -146,7 +146,8 @@ driver:
       type: dict
     pci:
       description:
-        - NVIDIA's C(gpus) on PCI with C(address), C(device) and C(class), and C(switches) with C(address), C(device) and C(vendor).
+        - NVIDIA's C(gpus) on PCI with C(address), C(device) and C(class), with C(passed_to) where one is bound to a driver for virtual machines such as
+          vfio-pci, and C(switches) with C(address), C(device) and C(vendor).
         - For NVLink 5 the switches' management ports, InfiniBand devices of vendor 15b3, stand for them.
       type: dict
     loaded:

@@ -106,7 +106,7 @@ def _nvml(facts: Facts, options: Options) -> Iterator[Finding]:
     if nvml.get("version") != loaded["version"]:
         yield finding("DriverNvmlOther", options.subject, {"expected": loaded["version"], "found": nvml.get("version")}, found=nvml.get("version") or "none",
                       wanted=loaded["version"])
-    on_bus = len(read.pci(facts, "gpus"))
+    on_bus = sum(not gpu.get("passed_to") for gpu in read.pci(facts, "gpus"))
     if nvml.get("gpus") != on_bus:
         yield finding("GpuCountWrong", options.subject, {"expected": on_bus, "found": nvml.get("gpus")}, found=str(nvml.get("gpus")), wanted=str(on_bus))
 

@@ -19,6 +19,7 @@ def read_pci(node: Node, devices: str = _DEVICES) -> dict[str, list[dict[str, st
     """Return ``pci`` of the driver facts: ``gpus`` and ``switches``, sorted by address; ids are four hexadecimal digits in lower case.
 
     Up to NVLink 4 switches are NVIDIA's PCI devices; those of NVLink 5 show an InfiniBand device of Mellanox (vendor 15b3) for their management.
+    A GPU that is bound to a driver for virtual machines has its name as ``passed_to`` (vfio-pci, nvgrace-gpu-vfio-pci): NVML does not see it.
     """
     gpus: list[dict[str, str]] = []
     switches: list[dict[str, str]] = []
@@ -27,7 +28,8 @@ def read_pci(node: Node, devices: str = _DEVICES) -> dict[str, list[dict[str, st
         values: dict[str, str] = {name: _hex(node.text(f"{devices}/{address}/{name}")) for name in ("vendor", "device", "class")}
         vendor, device, kind = values["vendor"], values["device"], values["class"][:4]
         if vendor == _NVIDIA and kind in _DISPLAY:
-            gpus.append({"address": address, "device": device, "class": kind})
+            bound = node.real(f"{devices}/{address}/driver").rpartition("/")[2]
+            gpus.append({"address": address, "device": device, "class": kind, **({"passed_to": bound} if bound.endswith("vfio-pci") else {})})
         elif vendor == _NVIDIA and kind == _SWITCH:
             switches.append({"address": address, "device": device, "vendor": vendor})
         elif vendor == _MELLANOX and kind == _INFINIBAND:

@@ -41,6 +41,14 @@ def test_what_has_no_driver_version_is_not_compared() -> None:
     assert codes(facts, source="distribution") == []
 
 
+def test_gpus_of_virtual_machines_are_not_counted() -> None:
+    facts = installed()
+    facts["pci"]["gpus"].append({"address": "0000:99:00.0", "device": "2330", "class": "0302"})
+    assert codes(facts) == ["GpuCountWrong"]
+    facts["pci"]["gpus"][-1]["passed_to"] = "vfio-pci"
+    assert codes(facts) == []
+
+
 def broken(change: Change, switches: int = 0) -> Facts:
     facts = installed(switches=switches)
     change(facts)

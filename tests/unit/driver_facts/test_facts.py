@@ -167,6 +167,13 @@ def test_switches_of_nvlink_5(tmp_path: Path) -> None:
     assert read_pci(node(tmp_path, files))["switches"] == [{"address": "0000:07:00.0", "device": "1021", "vendor": "15b3"}]
 
 
+def test_a_gpu_for_virtual_machines(tmp_path: Path) -> None:
+    device = "/sys/bus/pci/devices/0000:01:00.0"
+    host = node(tmp_path, {f"{device}/vendor": "0x10de", f"{device}/device": "0x2330", f"{device}/class": "0x030200", "/sys/bus/pci/drivers/vfio-pci/x": ""})
+    (tmp_path / device[1:] / "driver").symlink_to("../../drivers/vfio-pci")
+    assert read_pci(host)["gpus"] == [{"address": "0000:01:00.0", "device": "2330", "class": "0302", "passed_to": "vfio-pci"}]
+
+
 def test_no_pci(tmp_path: Path) -> None:
     assert read_pci(node(tmp_path)) == {"gpus": [], "switches": []}
 
