@@ -23,9 +23,9 @@ DRIVER_SET = re.compile(r"(lib)?nvidia-.*|libcuda1?|libnv(cuvid|sdm|idia).*|cuda
 NOT_OF_THE_SET = re.compile(r"nvidia-driver-pinning-.*|nvidia-container-toolkit.*|libnvidia-container.*|nvidia-modprobe$|nvlsm")
 VERSION = re.compile(r"\d{3}\.\d+(?:\.\d+)?")
 
-#: What any use of a package manager or any boot changes: databases, caches, backups of databases, seeds.
+#: What any use of a package manager or any boot changes (databases, caches, seeds, zypper's cookies), and what the sandbox's hosts keep of the emulator.
 CHANGES_BY_ITSELF = re.compile(
-    r"/var/lib/(apt|dpkg|rpm|dnf|zypp|systemd|urandom|ucf|PackageKit|logrotate|sudo|dbus)(/|$)|/etc/ld\.so\.cache|/usr/lib/sysimage|.*/__pycache__"
+    r"/var/lib/(apt|dpkg|rpm|dnf|zypp|systemd|urandom|ucf|PackageKit|logrotate|sudo|dbus|YaST2|nvml-emulator)(/|$)|/etc/sandbox/boot_id|/etc/ld\.so\.cache|/usr/lib/sysimage|.*/__pycache__"
     r"|(/usr)?/lib/modules/[^/]*/modules\."
 )
 
