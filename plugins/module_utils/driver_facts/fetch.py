@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import http.client
+import re
 import urllib.error
+import urllib.parse
 import urllib.request
 
 from ..reasons import FleetError, finding
@@ -12,17 +14,18 @@ from .node import Node
 from .openpgp import NotAKey, armoured, fingerprint
 
 _SECONDS = 30
+_CREDENTIALS = re.compile(r"^([a-z]+://)([^/@]*)@", re.IGNORECASE)
 _LARGEST = 4 * 1024 * 1024  # bytes; a key has a few KiB, an index of a large rpm repository less than one MiB
 
 
 def fetch(node: Node, url: str) -> bytes:
     """Return the content at ``url`` (https, http, ftp or file; certificates are verified; proxies are taken from the environment).
 
-    Raises FleetError DriverRepositoryUnreachable.
+    User name and password in an address of https or http are given to its server alone, when that asks for them. Raises FleetError DriverRepositoryUnreachable.
     """
     try:
         # Not ansible.module_utils.urls: this room has no Ansible, and that one knows no ftp.
-        with urllib.request.build_opener().open(url, timeout=_SECONDS) as answer:
+        with _opener(url).open(_plain(url), timeout=_SECONDS) as answer:
             content: bytes = answer.read(_LARGEST + 1)
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise unreachable(node, url, str(error)) from error
@@ -55,17 +58,37 @@ def fetch_key(node: Node, url: str, expected: str) -> str:
         found = fingerprint(content)
         text = armoured(content)
     except NotAKey as error:
-        raise key_mismatch(node, url, f"what {url} holds is no such key: {error}") from error
+        raise key_mismatch(node, url, f"what {without_credentials(url)} holds is no such key: {error}") from error
     if found != wanted:
         raise key_mismatch(node, url, f"its fingerprint is {found} instead of {wanted}")
     return text
 
 
+def without_credentials(url: str) -> str:
+    """Return an address as it may be shown."""
+    return _CREDENTIALS.sub(r"\1", url)
+
+
+def _plain(url: str) -> str:
+    return without_credentials(url) if url.startswith("http") else url
+
+
+def _opener(url: str) -> urllib.request.OpenerDirector:
+    passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
+    found = _CREDENTIALS.match(url)
+    if found:
+        user, _colon, password = found.group(2).partition(":")
+        passwords.add_password(None, _plain(url), urllib.parse.unquote(user), urllib.parse.unquote(password))
+    return urllib.request.build_opener(urllib.request.HTTPBasicAuthHandler(passwords))
+
+
 def unreachable(node: Node, url: str, error: str) -> FleetError:
     """Return the error about a repository that cannot be read."""
+    url = without_credentials(url)
     return FleetError(finding("DriverRepositoryUnreachable", node.name, {"url": url}, url=url, error=error))
 
 
 def key_mismatch(node: Node, url: str, error: str) -> FleetError:
     """Return the error about a repository that is signed by another key."""
+    url = without_credentials(url)
     return FleetError(finding("DriverKeyMismatch", node.name, {"url": url}, url=url, error=error))

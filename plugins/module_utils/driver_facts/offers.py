@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..reasons import FleetError, finding
+from .fetch import without_credentials
 from .node import Node
 
 REPOSITORY_ID = "gpufleet-view"
@@ -63,8 +64,8 @@ class Sources(ABC):
 
     @property
     def url(self) -> str:
-        """Return the address of the driver's repository, or the words for the host's own sources."""
-        return self.repository["url"] if self.repository else HOST_SOURCES
+        """Return the address of the driver's repository as it may be shown, or the words for the host's own sources."""
+        return without_credentials(self.repository["url"]) if self.repository else HOST_SOURCES
 
     @property
     def with_host(self) -> bool:

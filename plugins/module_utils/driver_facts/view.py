@@ -15,7 +15,7 @@ from typing import Any
 from ..knowledge.driver_branches import is_driver_version
 from ..knowledge.driver_packages import has_own_version, upstream_version
 from ..reasons import FleetError, finding
-from .fetch import fetch_key
+from .fetch import fetch_key, without_credentials
 from .node import Node
 from .offers import HOST_SOURCES, Offers, Sources, Transaction, impossible, unsupported
 from .versions import deb_key
@@ -85,7 +85,7 @@ def _unavailable(node: Node, offers: Offers, pinned: Sequence[str], wish: dict[s
         text = f"of branch {wish['branch']} it offers {', '.join(available[:_NEAREST])}"
     else:
         text = "it offers " + "; ".join(f"{name} in {', '.join(versions[:_NEAREST]) or 'no version'}" for name, versions in per_name.items())
-    url = (wish.get("repository") or {}).get("url") or HOST_SOURCES
+    url = without_credentials((wish.get("repository") or {}).get("url") or HOST_SOURCES)
     details = {"wanted": wanted, "available": available, "by_package": per_name}
     return FleetError(finding("DriverVersionUnavailable", node.name, details, url=url, wanted=wanted, available=text))
 

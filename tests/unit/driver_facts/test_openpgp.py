@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts.fetch import fetch, fetch_if_there, fetch_key
@@ -104,3 +107,35 @@ def test_a_file_that_may_be_missing(tmp_path: Path) -> None:
     assert fetch_if_there(node(tmp_path), f"file://{tmp_path}/none") is None
     with pytest.raises(FleetError):
         fetch_if_there(node(tmp_path), "http://127.0.0.1:9/none")
+
+
+class Locked(BaseHTTPRequestHandler):
+    """Answers those who say who they are."""
+
+    def do_GET(self) -> None:
+        known = self.headers.get("Authorization") == "Basic " + base64.b64encode(b"me:s@cret").decode()
+        self.send_response(200 if known else 401)
+        self.send_header("WWW-Authenticate", 'Basic realm="mirror"')
+        self.end_headers()
+        self.wfile.write(b"content" if known else b"")
+
+    def log_message(self, *_: object) -> None:
+        """Be silent."""
+
+
+@pytest.fixture
+def mirror() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), Locked) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_port}/repo"
+        server.shutdown()
+
+
+def test_a_mirror_that_asks_for_a_password(tmp_path: Path, mirror: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+    assert fetch(node(tmp_path), f"http://me:s%40cret@{mirror}") == b"content"
+    for url in (f"http://me:wrong@{mirror}", f"http://{mirror}", "http://me:wrong@127.0.0.1:9/repo", "https://me:wrong@127.0.0.1:9/repo"):
+        with pytest.raises(FleetError) as error:
+            fetch(node(tmp_path), url)
+        assert error.value.finding.code == "DriverRepositoryUnreachable"
+        assert "wrong" not in str(error.value.finding.as_dict()) and "127.0.0.1" in error.value.finding.cause

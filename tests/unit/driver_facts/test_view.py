@@ -262,6 +262,18 @@ def test_sources_of_the_host_that_apt_cannot_read(tmp_path: Path) -> None:
     assert code_of(sources(AptSources, host, tmp_path, with_repository=False).offers, ["x"]) == "DriverRepositoryUnreachable"
 
 
+def test_a_password_in_an_address_is_not_shown(tmp_path: Path) -> None:
+    asked = apt(tmp_path, {"apt-get": Ran(100, "", "E: x")})[1]
+    asked.repository = {"url": "https://me:secret@mirror/cuda/", "distribution_repos": True}
+    with pytest.raises(FleetError) as error:
+        asked.offers(["x"])
+    assert "https://mirror/cuda/" in error.value.finding.cause and "secret" not in str(error.value.finding.as_dict())
+    assert "https://me:secret@mirror/cuda/" in (tmp_path / "view/sources.list.d/gpufleet-view.list").read_text()
+    repository = {"kind": "apt", "url": "https://me:secret@mirror/", "key_url": f"file://{tmp_path}/key", "fingerprint": FINGERPRINT}
+    (tmp_path / "key").write_text(KEY)
+    assert "secret" not in str(refused(tmp_path, branch="620", repository=repository).finding.as_dict())
+
+
 def test_a_transaction_that_apt_does_not_make(tmp_path: Path) -> None:
     said_by_apt = "bla\nThe following packages have unmet dependencies:\n a : Depends: b but it is not installable\n"
     asked = apt(tmp_path, {"apt-get": "", "apt-cache": ""})[1]
