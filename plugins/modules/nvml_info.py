@@ -58,6 +58,12 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+device_names:
+  description: Names of the devices that the DRA driver publishes for the GPUs as they are, sorted. Those of unreadable GPUs are not among them.
+  returned: success
+  type: list
+  elements: str
+  sample: [gpu-0, gpu-1-mig-1g10gb-19-0]
 nvml:
   description: The facts of the node.
   returned: success
@@ -203,6 +209,8 @@ nvml:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.gpufleet.dra.plugins.module_utils.mig.catalogue import gpus_from_facts
+from ansible_collections.gpufleet.dra.plugins.module_utils.mig.plan import present_device_names
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.inventory import survey
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.module_edge import NVML_ARG_SPEC, failures, require_python
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.session import NvmlSession
@@ -217,7 +225,7 @@ def main() -> None:
             facts = survey(session)
     for gpu in facts["unreadable_gpus"]:
         module.warn(gpu["message"])
-    module.exit_json(changed=False, nvml=facts)
+    module.exit_json(changed=False, nvml=facts, device_names=present_device_names(gpus_from_facts(facts)))
 
 
 if __name__ == "__main__":
