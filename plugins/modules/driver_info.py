@@ -189,7 +189,8 @@ driver:
         - C(library_package) is the package that owns the NVML library of the host, or null.
       type: dict
     services:
-      description: For nvidia-persistenced, nvidia-fabricmanager and nvidia-imex whether they are C(present), C(active), C(enabled), C(masked).
+      description: For nvidia-persistenced, nvidia-fabricmanager and nvidia-imex whether they are C(present), C(active), C(enabled) (also units that need not
+        be, as they have no [Install] section), C(masked).
       type: dict
     holders:
       description: Processes that have device files of the driver open, with C(pid), C(command) and C(files).

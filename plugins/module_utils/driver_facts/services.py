@@ -37,13 +37,16 @@ def parse_show(text: str) -> dict[str, dict[str, str]]:
 
 
 def _state(unit: dict[str, str]) -> dict[str, bool]:
-    """Return ``present``, ``active``, ``enabled`` and ``masked`` of a unit. A masked unit counts as present."""
+    """Return ``present``, ``active``, ``enabled`` and ``masked`` of a unit. A masked unit counts as present.
+
+    One without an [Install] section (static) counts as enabled: there is nothing to enable. Ubuntu's nvidia-persistenced is such, and started by udev.
+    """
     load, enablement = unit.get("LoadState", "not-found"), unit.get("UnitFileState", "")
     masked = load == "masked" or enablement.startswith("masked")
     return {
         "present": load in ("loaded", "masked"),
         "active": unit.get("ActiveState", "") in ("active", "activating", "reloading"),
-        "enabled": enablement in ("enabled", "enabled-runtime"),
+        "enabled": enablement in ("enabled", "enabled-runtime", "static"),
         "masked": masked,
     }
 

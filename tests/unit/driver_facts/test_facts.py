@@ -238,6 +238,12 @@ def test_services(tmp_path: Path) -> None:
     assert kubelet
 
 
+def test_a_unit_without_an_install_section_is_as_good_as_enabled(tmp_path: Path) -> None:
+    shown = "Id=nvidia-persistenced.service\nLoadState=loaded\nActiveState=active\nUnitFileState=static\n"
+    services, _kubelet = read_services(answering(tmp_path, {}, {"systemctl show": shown}))
+    assert services["nvidia-persistenced"] == {"present": True, "active": True, "enabled": True, "masked": False}
+
+
 def test_services_without_systemd(tmp_path: Path) -> None:
     services, kubelet = read_services(node(tmp_path))
     assert not kubelet and not any(any(state.values()) for state in services.values())
