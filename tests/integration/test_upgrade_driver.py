@@ -21,12 +21,18 @@ pytestmark = pytest.mark.slow
 
 NAME = "upgrade"
 NODES = ("gpu-1", "gpu-2")
+#: Whole GPUs, which the pods claim. The second node has one more, which is cut into MIG devices: their layout has to come back after a reboot.
 GPUS_PER_NODE = 2
+MIG_DEVICES = 7
+MIG_NODE = {"mig_strategy": "static", "mig_layouts": [{"match": {"index": [GPUS_PER_NODE]}, "mode": "enabled", "instances": "all-1g"}]}
+DEVICES = {NODES[0]: GPUS_PER_NODE, NODES[1]: GPUS_PER_NODE + MIG_DEVICES}
 OLD, NEW = VERSIONS = "580.173.02", "595.91.07"
 FLEET = {
     "kubernetes": True, "packages": True,
-    "nodes": [{"name": name, "gpus": [{"model": "h100-80gb-hbm3", "count": GPUS_PER_NODE}], "driver": "none"} for name in NODES],
+    "nodes": [{"name": name, "gpus": [{"model": "h100-80gb-hbm3", "count": count}], "driver": "none"}
+              for name, count in zip(NODES, (GPUS_PER_NODE, GPUS_PER_NODE + 1), strict=True)],
 }  # fmt: skip
+DROP_INS = "/etc/systemd/system/emulated-nvidia-driver.service.d"
 CLAIMED = {
     "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "gpu", "namespace": "default"},
     "spec": {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]}}},
@@ -74,7 +80,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def _write_inventory(folder: Path, published: dict[str, Any]) -> None:
-    """Write an inventory of whole GPUs beside the sandbox's own, with its way to the chart and to the packages that were ``published``."""
+    """Write an inventory beside the sandbox's own, with its way to the chart and to the packages that were ``published``."""
     folder.mkdir()
     (folder / "00-connection").symlink_to(ROOT / "inventories" / "sandbox" / "00-connection")
     settings = {
@@ -82,7 +88,8 @@ def _write_inventory(folder: Path, published: dict[str, Any]) -> None:
         "gpu_operator_helm_binary": "{{ sandbox_bin_dir }}/helm", "dra_verify_report_dir": "{{ sandbox_report_dir }}",
         "nvidia_driver_mirror_url": published["url"], "nvidia_driver_repository_key_fingerprint": published["fingerprint"],
     }  # fmt: skip
-    (folder / "hosts.yml").write_text(yaml.safe_dump({"gpu_nodes": {"hosts": dict.fromkeys(NODES), "vars": settings}}))
+    hosts = dict(zip(NODES, ({}, MIG_NODE), strict=True))
+    (folder / "hosts.yml").write_text(yaml.safe_dump({"gpu_nodes": {"hosts": hosts, "vars": settings}}))
 
 
 def _variables(**variables: Any) -> list[str]:
@@ -139,6 +146,10 @@ def published_versions(cluster: Cluster, node: str) -> list[str]:
     return [device["attributes"]["driverVersion"]["version"] for device in devices]
 
 
+def published_names(cluster: Cluster, node: str) -> list[str]:
+    return sorted(device["name"] for item in cluster.slices(node) for device in item["spec"].get("devices") or [])
+
+
 def semantic(version: str) -> str:
     """A driver version as the plugin publishes it: without leading zeros."""
     return ".".join(str(int(part)) for part in version.split("."))
@@ -147,7 +158,7 @@ def semantic(version: str) -> str:
 def test_site_installs_the_driver_and_the_devices_are_published(fleet: Cluster) -> None:
     for node in NODES:
         assert loaded(fleet, node) == OLD
-        assert published_versions(fleet, node) == [semantic(OLD)] * GPUS_PER_NODE
+        assert published_versions(fleet, node) == [semantic(OLD)] * DEVICES[node]
 
 
 def test_a_node_in_service_is_not_changed_without_a_drain(fleet: Cluster) -> None:
@@ -191,23 +202,48 @@ def test_a_disruption_budget_that_allows_nothing_leaves_the_node_as_it_was(fleet
         assert standing(fleet) == before and loaded(fleet, NODES[0]) == OLD
 
 
+def test_a_pod_that_does_not_end_keeps_its_node_from_the_reboot(fleet: Cluster) -> None:
+    deaf = {**CONTAINER, "command": ["sh", "-c", "trap '' TERM; while :; do sleep 1; done"], "resources": {}}
+    stubborn = {
+        "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "stubborn", "namespace": "default"},
+        "spec": {
+            "replicas": 1, "selector": {"matchLabels": {"app": "stubborn"}},
+            "template": {
+                "metadata": {"labels": {"app": "stubborn"}},
+                "spec": {"terminationGracePeriodSeconds": 45, "nodeSelector": {"kubernetes.io/hostname": NODES[0]}, "containers": [deaf]},
+            },
+        },
+    }  # fmt: skip
+    with fleet.workload(stubborn):
+        wait_for("the stubborn pod", lambda: any(map(ready, fleet.get("pods", "-l", "app=stubborn")["items"])))
+        before = standing(fleet)
+        done = upgrade(fleet, nvidia_driver_branch="595", nvidia_driver_drain_timeout=10)
+        assert done.status != 0 and "[DriverDrainFailed]" in done.output and "default/stubborn-" in done.output, done.output
+        # The other pods have gone; nothing else has changed.
+        assert {**standing(fleet), "pods": []} == {**before, "pods": []} and loaded(fleet, NODES[0]) == OLD
+    wait_for("the stubborn pod to go", lambda: not fleet.get("pods", "-l", "app=stubborn")["items"])
+    _wait_for_pods(fleet)
+
+
 def test_a_node_that_fails_stops_the_rollout_and_stays_cordoned(fleet: Cluster) -> None:
-    """The canary does not come up with the new driver: its GPUs do not answer."""
-    fleet.ssh(NODES[0], "mkdir", "-p", "/etc/systemd/system/emulated-nvidia-driver.service.d")
-    fleet.ssh(NODES[0], "printf '[Service]\\nExecStartPost=/bin/rm -f /proc/driver/nvidia/version\\nExecStartPost=/bin/false\\n'"
-              " > /etc/systemd/system/emulated-nvidia-driver.service.d/broken.conf")
+    """The canary comes up with the new driver, but NVML does not answer, from its boot on."""
+    drop_in = "[Service]\nExecStartPost=/usr/local/bin/nvmlctl fault add --symbol nvmlInit --times 0 --code UNKNOWN\n"
+    fleet.ssh(NODES[0], f"mkdir -p {DROP_INS} && printf '%s' '{drop_in}' > {DROP_INS}/broken.conf")
     before = boots(fleet)
     done = upgrade(fleet, nvidia_driver_branch="595")
-    assert done.status != 0, done.output
-    assert NODES[0] in done.output and "cordoned" in done.output
+    output = flat(done.output)
+    assert done.status != 0 and "[DriverNvmlFailed]" in output and "[DriverRolloutStopped]" in output, done.output
+    assert f"{NODES[0]}: the rollout stopped here" in output and "The node stays cordoned." in output and f"Not begun: {NODES[1]}" in output
     assert not in_service(fleet, NODES[0]) and in_service(fleet, NODES[1])
+    assert loaded(fleet, NODES[0]) == NEW and boots(fleet)[NODES[0]] != before[NODES[0]]
     assert loaded(fleet, NODES[1]) == OLD and boots(fleet)[NODES[1]] == before[NODES[1]]
     _wait_for_pods(fleet)
 
 
 def test_a_rerun_resumes_and_the_fleet_is_upgraded_with_its_pods(fleet: Cluster) -> None:
-    fleet.ssh(NODES[0], "rm", "-r", "/etc/systemd/system/emulated-nvidia-driver.service.d")
-    before = boots(fleet)
+    fleet.ssh(NODES[0], "rm", "-r", DROP_INS)
+    fleet.emulator(NODES[0], "fault", "clear")
+    before, names = boots(fleet), [published_names(fleet, node) for node in NODES]
     done = upgrade(fleet, nvidia_driver_branch="595")
     assert done.status == 0, done.output
     after = boots(fleet)
@@ -215,8 +251,9 @@ def test_a_rerun_resumes_and_the_fleet_is_upgraded_with_its_pods(fleet: Cluster)
         assert loaded(fleet, node) == NEW
         assert in_service(fleet, node)
         assert "gpufleet.dra/paused" not in fleet.get("node", node)["metadata"]["annotations"]
-        assert published_versions(fleet, node) == [semantic(NEW)] * GPUS_PER_NODE
-    assert after[NODES[1]] != before[NODES[1]]
+        assert published_versions(fleet, node) == [semantic(NEW)] * DEVICES[node]
+    assert [published_names(fleet, node) for node in NODES] == names
+    assert after[NODES[0]] == before[NODES[0]] and after[NODES[1]] != before[NODES[1]], "the canary had its reboot"
     _wait_for_pods(fleet)
 
 
@@ -232,5 +269,5 @@ def test_a_rollback_leads_to_the_version_before(fleet: Cluster) -> None:
     assert done.status == 0, done.output
     for node in NODES:
         assert loaded(fleet, node) == OLD and in_service(fleet, node)
-        assert published_versions(fleet, node) == [semantic(OLD)] * GPUS_PER_NODE
+        assert published_versions(fleet, node) == [semantic(OLD)] * DEVICES[node]
     _wait_for_pods(fleet)
