@@ -23,18 +23,17 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 import yaml
-from tests.packages.inventory import role_variables
 
 from sandbox.artifacts import cache_folder
 from sandbox.environment import environment
-from sandbox.state import RunState
 
 NAME = "bench"
 MOST_EXECUTIONS = 12
+SETTINGS = 'version = 3\nimports = ["/etc/containerd/conf.d/*.toml"]\n'
 ROLES = ("nvidia_driver", "cdi_runtime")
 FLEET = {
     "kubernetes": False, "packages": True,
-    "nodes": [{"name": "bench-1", "gpus": [{"model": "h100-80gb-hbm3", "count": 8}], "driver": "none", "containerd": True}],
+    "nodes": [{"name": "bench-1", "gpus": [{"model": "h100-80gb-hbm3", "count": 8}], "driver": "none"}],
 }  # fmt: skip
 
 
@@ -53,6 +52,7 @@ class Bench:
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name
         self.folder = folder
+        self.variables: dict[str, Any] = {"nvidia_driver_branch": "580", "nvidia_driver_reboot_ok": True}
         self.environment = {
             **environment(cache_folder(), name), "ANSIBLE_NOCOLOR": "1",
             "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests" / "callbacks"), "ANSIBLE_CALLBACKS_ENABLED": "module_executions",
@@ -74,9 +74,8 @@ class Bench:
         """Run a playbook of these plays."""
         playbook = self.folder / "bench.yml"
         playbook.write_text(yaml.safe_dump(list(plays), sort_keys=False))
-        variables = json.dumps({**role_variables(RunState(cache_folder(), self.name)), "nvidia_driver_branch": "580", "nvidia_driver_reboot_ok": True})
         program = Path(sys.executable).with_name("ansible-playbook")
-        output = self.command(program, "-i", ROOT / "inventories" / "sandbox" / "00-connection", playbook, "-e", variables)
+        output = self.command(program, "-i", ROOT / "inventories" / "sandbox" / "00-connection", playbook, "-e", json.dumps(self.variables))
         document = json.loads((self.folder / "executions.json").read_text())
         return Run(
             sum(int(part.removeprefix("changed=")) for part in output.split() if part.startswith("changed=")),
@@ -90,6 +89,16 @@ def roles_play() -> dict[str, Any]:
     return {"name": "roles", "hosts": "sandbox_hosts", "gather_facts": False, "roles": [f"gpufleet.dra.{role}" for role in ROLES]}
 
 
+def runtime_play() -> dict[str, Any]:
+    """A play that starts the container runtime, which hosts outside of a cluster have but do not run."""
+    tasks = [
+        {"name": "Make the folder", "ansible.builtin.file": {"path": "/etc/containerd", "state": "directory", "mode": "0755"}},
+        {"name": "Write settings", "ansible.builtin.copy": {"content": SETTINGS, "dest": "/etc/containerd/config.toml", "mode": "0644"}},
+        {"name": "Start containerd", "ansible.builtin.systemd_service": {"name": "containerd.service", "state": "started"}},
+    ]
+    return {"name": "runtime", "hosts": "sandbox_hosts", "gather_facts": False, "tasks": tasks}
+
+
 def pings_play(count: int) -> dict[str, Any]:
     """A play with ``count`` tasks of one module execution each, the cheapest that there is."""
     return {"name": "pings", "hosts": "sandbox_hosts", "gather_facts": False, "tasks": [{"name": "Ping", "ansible.builtin.ping": {}}] * count}
@@ -97,7 +106,7 @@ def pings_play(count: int) -> dict[str, Any]:
 
 def measure(bench: Bench, repeats: int) -> int:
     """Install, then time runs that change nothing. Returns the exit status."""
-    bench.play(roles_play())
+    bench.play(runtime_play(), roles_play())
     settled = bench.play(roles_play())
     most = max(settled.executions.values())
     print(f"a run without changes: {settled.changed} changed, module executions by host: {dict(settled.executions)} (at most {MOST_EXECUTIONS})")
@@ -122,7 +131,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         spec.write_text(yaml.safe_dump(FLEET))
         try:
             bench.python("sandbox", "--name", NAME, "up", "--spec", spec)
-            bench.python("tests.packages", "publish", "--sandbox", NAME)
+            published = json.loads(bench.python("tests.packages", "publish", "--sandbox", NAME))
+            bench.variables |= {"nvidia_driver_mirror_url": published["url"], "nvidia_driver_repository_key_fingerprint": published["fingerprint"]}
             return measure(bench, options.repeats)
         finally:
             bench.python("sandbox", "--name", NAME, "down")
