@@ -264,7 +264,7 @@ ROWS = (
     Reason(
         "DriverDrainFailed", ERROR,
         "the node could not be drained: {why}",
-        "Move or end the pods, or loosen their disruption budget; nvidia_driver_drain_options {{force: true}} also takes pods that nothing makes again.",
+        "Move or end the pods, or loosen their disruption budget; nvidia_driver_drain_options with force true also takes pods that nothing makes again.",
     ),
     Reason(
         "DriverRolloutStopped", ERROR,
