@@ -20,7 +20,8 @@ class Plan:
     ``view`` is what driver_info has to look at before there is a whole plan, None when nothing is left to ask. ``install`` are package specs with their
     exact versions; ``remove_first`` goes before them in a transaction of its own, ``remove_after`` after them. ``files`` and ``files_absent`` come before
     the packages, ``files_after`` when those are done or have failed. ``import_key`` is the path of a key that rpm has to trust, empty for none.
-    ``load`` says that the driver can be loaded without a reboot. ``record`` is None for a host on which nothing is to be remembered.
+    ``dkms`` are the kernels that dkms is to build the module for, after the packages. ``load`` says that the driver can be loaded without a reboot.
+    ``record`` is None for a host on which nothing is to be remembered.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -41,6 +42,7 @@ class Plan:
     services: list[dict[str, Any]] = field(default_factory=list)
     unmask: list[str] = field(default_factory=list)
     initramfs: bool = False
+    dkms: list[str] = field(default_factory=list)
     load: bool = False
     reboot_reasons: list[str] = field(default_factory=list)
     predicted: dict[str, list[dict[str, str]]] = field(default_factory=lambda: {part: [] for part in TRANSACTION_PARTS})
@@ -59,7 +61,7 @@ class Plan:
         """Return whether the host changes at all."""
         parts = (
             self.view, self.recover, self.files, self.files_absent, self.files_after, self.packages_change(), self.hold, self.unhold, self.services,
-            self.unmask, self.load, self.record_changes,
+            self.unmask, self.dkms, self.load, self.record_changes,
         )
         return any(map(bool, parts))
 
@@ -86,6 +88,7 @@ class Plan:
             "services": self.services,
             "unmask": self.unmask,
             "initramfs": self.initramfs,
+            "dkms": self.dkms,
             "load": self.load,
             "reboot": {"required": bool(self.reboot_reasons), "reasons": self.reboot_reasons},
             "predicted": self.predicted,

@@ -66,6 +66,7 @@ def plan_installation(facts: Facts, options: Options, record: Optional[Record], 
     plan.findings += _required_but_missing(facts, options, selection)
     _plan_packages(plan, facts, selection, version, needs_packages)
     plan.reboot_reasons = reboot.reasons(facts, version, selection.flavour)
+    plan.dkms = [] if plan.packages_change() else _passed_over(facts, selection, version)
     plan.load = not plan.packages_change() and not plan.reboot_reasons and reboot.can_load(facts)
     _plan_services(plan, facts, selection)
     _plan_files(plan, facts, selection, version)
@@ -90,6 +91,16 @@ def _needs_packages(facts: Facts, selection: Selection, version: str, record: Op
     missing = any(name not in installed for name in selection.install if name not in nowhere)
     wrong = any(installed[name] != version for name in selection.exact() if name in installed)
     return not version or wrong or missing or headers or bool(selection.obsolete) or bool(facts.get("broken_packages"))
+
+
+def _passed_over(facts: Facts, selection: Selection, version: str) -> list[str]:
+    """Return the kernels for which dkms has passed over the module although their headers are there (by now): the one that boots next, and the running one.
+
+    The packages are right then, and nothing but dkms itself would make the module. Empty where the next kernel has it.
+    """
+    following, running = read.kernel(facts, "next"), read.kernel(facts, "running")
+    lacking = [kernel["release"] for kernel in (following, running) if kernel["headers"] and (kernel["module"] or {}).get("version") != version]
+    return list(dict.fromkeys(lacking)) if selection.packages.dkms and following["release"] in lacking else []
 
 
 def _required_but_missing(facts: Facts, options: Options, selection: Selection) -> Iterator[Finding]:
@@ -184,7 +195,7 @@ def _plan_files(plan: Plan, facts: Facts, selection: Selection, version: str) ->
 
 def _plan_services(plan: Plan, facts: Facts, selection: Selection) -> None:
     """Services are started only where the driver that is loaded is theirs, or can be loaded; otherwise the reboot starts them."""
-    startable = not plan.packages_change() and not plan.reboot_reasons
+    startable = not plan.packages_change() and not plan.reboot_reasons and not plan.dkms
     there = {package["name"] for package in facts.get("packages") or []} | _names(plan.predicted["install"])
     wanted = {PERSISTENCE: True, FABRIC_MANAGER: selection.fabric_manager}
     for name, on in wanted.items():

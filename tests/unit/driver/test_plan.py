@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.gpufleet.dra.plugins.module_utils.driver import files
 from ansible_collections.gpufleet.dra.plugins.module_utils.driver.plan import plan, verdict
 
-from tests.unit.driver.hosts import REVISIONS, fresh, installed
+from tests.unit.driver.hosts import REVISIONS, fresh, installed, package
 
 KEY = {"repository_key_fingerprint": "AB" * 20}
 SYSTEMS = ("debian12", "ubuntu2404", "el9", "el10", "sles15")
@@ -237,6 +237,41 @@ def test_a_driver_that_is_not_loaded_is_loaded_without_a_reboot() -> None:
     kept = carried_out(facts, made(facts), "580.173.02")
     kept["loaded"]["module"] = None
     assert made(kept)["load"] and not made(kept)["reboot"]["required"] and made(kept)["view"] is None
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("found", [None, {"path": "/lib/modules/k/nvidia.ko", "version": "570.133.20", "flavour": "open", "signer": None}])
+def test_a_module_that_dkms_passed_over_is_built_before_anything_is_loaded_or_started(system: str, found: dict[str, Any] | None) -> None:
+    facts = answered(fresh(system), "580.173.02")
+    kept = carried_out(facts, made(facts), "580.173.02")
+    assert made(kept)["dkms"] == []
+    kernel = kept["kernel"]["installed"][0]
+    kernel["module"], kept["loaded"]["module"], kept["services"]["nvidia-persistenced"]["active"] = found, None, False
+    again = made(kept)
+    assert again["dkms"] == [kernel["release"]] and again["changes"] and again["view"] is None and not again["packages"]["install"]
+    assert "started" not in {one["state"] for one in again["services"]}, "it would fail without the module"
+    kernel["headers"] = False
+    assert made(kept)["dkms"] == [] and made(kept)["view"], "the headers have to come first"
+
+
+def test_dkms_builds_for_the_kernel_that_boots_next_and_for_the_running_one() -> None:
+    facts = answered(fresh(), "580.173.02")
+    kept = carried_out(facts, made(facts), "580.173.02")
+    running = kept["kernel"]["running"]
+    kept["kernel"]["next"] = "6.8.0-99-generic"
+    kept["kernel"]["installed"].append({"release": "6.8.0-99-generic", "headers": True, "module": None})
+    assert made(kept)["dkms"] == ["6.8.0-99-generic"]
+    kept["kernel"]["installed"][0]["module"] = None
+    assert made(kept)["dkms"] == ["6.8.0-99-generic", running]
+
+
+def test_dkms_has_no_part_in_modules_that_come_built() -> None:
+    asked = {"source": "distribution"}
+    facts = answered(fresh("ubuntu2404"), "580.173.02", **asked)
+    module = package("linux-modules-nvidia-580-server-open-generic", "6.8.0-90.91", origin="distribution")
+    kept = {**facts, "view": None, "record": made(facts, **asked)["record"], "packages": [*installed("ubuntu2404", **asked)["packages"], module]}
+    again = made(kept, **asked)
+    assert not kept["kernel"]["installed"][0]["module"] and again["view"] is None and again["dkms"] == []
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
