@@ -28,7 +28,8 @@ def _distribution(system: str) -> list[Stub]:
         return [_dkms(), headers, _other(f"linux-headers-{NEXT_KERNEL}"), _other("infiniband-diags")]
     running = platform.release()
     if system == "sles15":
-        devel = Stub("kernel-default-devel", "", "1", "1", ("headers",))
+        version, _dash, release = "-".join(running.split("-")[:2]).partition("-")
+        devel = Stub("kernel-default-devel", "", version, f"{release or 1}.1", ("headers",))
         return [_dkms(), devel, _other("infiniband-diags"), *(_signed_suse(version) for version in DISTRIBUTION_VERSIONS)]
     devel = Stub("kernel-devel", "", "6.12.0", "1", ("headers",), provides=(f"kernel-devel-{running}",))
     return [_dkms(), devel, _other("kernel-devel-matched"), _other("kernel-headers"), _other("infiniband-diags")]

@@ -6,14 +6,14 @@ Each package manager is asked through a private copy of its configuration in a t
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..knowledge.driver_branches import is_driver_version
-from ..knowledge.driver_packages import has_own_version, upstream_version
+from ..knowledge.driver_packages import has_own_version, headers_package, upstream_version
 from ..reasons import FleetError, finding
 from .fetch import fetch_key, without_credentials
 from .node import Node
@@ -42,6 +42,8 @@ def read_view(node: Node, driver: dict[str, Any], wish: dict[str, Any]) -> dict[
         lifted = (driver.get("record") or {}).get("held") or []
         sources = _KINDS[manager](node, Path(folder), repository, key, wish.get("stream") or None, lifted)
         offers = sources.offers(wish["install"])
+        if manager == "zypper":
+            offers = with_headers_of_kernels(offers, driver["kernel"])
         return {**_chosen(node, sources, offers, wish), "key": key}
 
 
@@ -57,6 +59,24 @@ def _chosen(node: Node, sources: Sources, offers: Offers, wish: dict[str, Any]) 
     transaction = sources.transaction(specs, version, pins, wish.get("remove") or [])
     _check_versions(node, transaction, version, pins)
     return {"available": available, "version": version, "packages": specs, "missing": missing, "transaction": transaction}
+
+
+def with_headers_of_kernels(offers: Offers, kernel: Mapping[str, Any]) -> Offers:
+    """Return the offers of zypper with only those headers that are of the host's kernel. ``kernel`` is that of the driver facts.
+
+    SUSE's names have no release, and the newest is not of the kernel that is installed. Of several kernels without headers the one that boots next
+    counts, then the newest: one version can be asked for at a time.
+    """
+    lacking = [one["release"] for one in reversed(kernel["installed"]) if not one["headers"]]
+    lacking.sort(key=lambda release: release != kernel["next"])
+    kept = dict(offers)
+    for name in offers:
+        releases = [release for release in lacking if headers_package("suse", release) == name]
+        if releases:
+            # 6.4.0-150600.23.53-default has its headers in kernel-default-devel 6.4.0-150600.23.53.1: the last number counts rebuilds.
+            start = "-".join(releases[0].split("-")[:2])
+            kept[name] = [offer for offer in offers[name] if offer.full == start or offer.full.startswith(f"{start}.")]
+    return kept
 
 
 def is_pinned(name: str, pins: Sequence[str]) -> bool:

@@ -109,6 +109,31 @@ def test_a_dependency_whose_version_is_none_of_a_driver_is_fine(tmp_path: Path, 
     assert ask(tmp_path)["transaction"] == made
 
 
+HEADERS: Offers = {"kernel-default-devel": offer("6.4.0-150600.23.70.2", "6.4.0-150600.23.53.2", "6.4.0-150600.23.53.1", "6.4.0-150600.23.5.1", own=False)}
+
+
+@pytest.mark.parametrize(("kernels", "following", "versions"), [
+    ({"6.4.0-150600.23.53-default": False}, "6.4.0-150600.23.53-default", ["6.4.0-150600.23.53.2", "6.4.0-150600.23.53.1"]),
+    ({"6.4.0-150600.23.5-default": False, "6.4.0-150600.23.70-default": False}, "6.4.0-150600.23.5-default", ["6.4.0-150600.23.5.1"]),
+    ({"6.4.0-150600.23.5-default": False, "6.4.0-150600.23.53-default": True}, "6.4.0-150600.23.53-default", ["6.4.0-150600.23.5.1"]),
+    ({"6.4.0-150600.23.60-default": False, "6.4.0-150600.8-azure": False}, "6.4.0-150600.23.60-default", []),
+])
+def test_headers_of_suse_are_those_of_the_kernel_and_not_the_newest(kernels: dict[str, bool], following: str, versions: list[str]) -> None:
+    kernel = {"next": following, "installed": [{"release": release, "headers": headers} for release, headers in kernels.items()]}
+    assert [one.full for one in view.with_headers_of_kernels({**HEADERS, "dkms": offer("3")}, kernel)["kernel-default-devel"]] == versions
+
+
+def test_zypper_takes_the_headers_of_the_kernel_and_misses_them_where_there_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(view._KINDS, "zypper", FakeSources)
+    monkeypatch.setattr(FakeSources, "offers", lambda self, names: {**OFFERS, **HEADERS})
+    wish = {"branch": "580", "version": "", "install": ["kernel-default-devel", "libnvidia-ml1"], "pins": PINS, "repository": None}
+    for release, taken in (("6.4.0-150600.23.53-default", "6.4.0-150600.23.53.2"), ("6.4.0-150700.1-default", None)):
+        kernel = {"next": release, "installed": [{"release": release, "headers": False}]}
+        found = view.read_view(node(tmp_path), {"host": {"package_manager": "zypper"}, "kernel": kernel}, wish)
+        assert found["packages"].get("kernel-default-devel") == taken
+        assert found["missing"] == ([] if taken else ["kernel-default-devel"]), "role and check then say that the headers are missing"
+
+
 def test_the_drivers_own_repository_comes_first() -> None:
     offers = {"x": [Offer("580.1.1-0ubuntu2", False), Offer("580.1.1-0ubuntu1", True), Offer("580.1.0-1", True)]}
     assert view.full_version(offers, "x", "580.1.1") == "580.1.1-0ubuntu1"
