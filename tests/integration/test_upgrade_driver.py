@@ -227,7 +227,7 @@ def test_a_pod_that_does_not_end_keeps_its_node_from_the_reboot(fleet: Cluster) 
 
 def test_a_node_that_fails_stops_the_rollout_and_stays_cordoned(fleet: Cluster) -> None:
     """The canary comes up with the new driver, but NVML does not answer, from its boot on."""
-    drop_in = "[Service]\nExecStartPost=/usr/local/bin/nvmlctl fault add --symbol nvmlInit --times 0 --code UNKNOWN\n"
+    drop_in = "[Service]\nExecStartPost=/usr/local/bin/nvmlctl fault add --symbol nvmlDeviceGetCount --times 0 --code UNKNOWN\n"
     fleet.ssh(NODES[0], f"mkdir -p {DROP_INS} && printf '%s' '{drop_in}' > {DROP_INS}/broken.conf")
     before = boots(fleet)
     done = upgrade(fleet, nvidia_driver_branch="595")
