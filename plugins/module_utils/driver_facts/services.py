@@ -11,6 +11,7 @@ from .node import Node
 SERVICES = ("nvidia-persistenced", "nvidia-fabricmanager", "nvidia-imex")
 # Units that run a kubelet: its own, and distributions of Kubernetes that carry it inside.
 _KUBELETS = ("kubelet", "k3s", "k3s-agent", "rke2-server", "rke2-agent")
+_ACTIVE = ("active", "reloading")
 _PROPERTIES = "Id,LoadState,ActiveState,UnitFileState"
 
 
@@ -23,7 +24,8 @@ def read_services(node: Node) -> tuple[dict[str, dict[str, bool]], bool]:
         out = node.run(["systemctl", "show", f"--property={_PROPERTIES}", *units]).out
     units_by_name = parse_show(out)
     services = {name: _state(units_by_name.get(name, {})) for name in SERVICES}
-    return services, any(_state(units_by_name.get(name, {}))["active"] for name in _KUBELETS)
+    # A kubelet that starts, again and again or not, has its pods all the same.
+    return services, any(units_by_name.get(name, {}).get("ActiveState") in (*_ACTIVE, "activating") for name in _KUBELETS)
 
 
 def parse_show(text: str) -> dict[str, dict[str, str]]:
@@ -39,13 +41,14 @@ def parse_show(text: str) -> dict[str, dict[str, str]]:
 def _state(unit: dict[str, str]) -> dict[str, bool]:
     """Return ``present``, ``active``, ``enabled`` and ``masked`` of a unit. A masked unit counts as present.
 
+    One that is only activating is not active: so are daemons that end at each start, while systemd waits to start them again (auto-restart).
     One without an [Install] section (static) counts as enabled: there is nothing to enable. Ubuntu's nvidia-persistenced is such, and started by udev.
     """
     load, enablement = unit.get("LoadState", "not-found"), unit.get("UnitFileState", "")
     masked = load == "masked" or enablement.startswith("masked")
     return {
         "present": load in ("loaded", "masked"),
-        "active": unit.get("ActiveState", "") in ("active", "activating", "reloading"),
+        "active": unit.get("ActiveState", "") in _ACTIVE,
         "enabled": enablement in ("enabled", "enabled-runtime", "static"),
         "masked": masked,
     }

@@ -244,6 +244,13 @@ def test_a_unit_without_an_install_section_is_as_good_as_enabled(tmp_path: Path)
     assert services["nvidia-persistenced"] == {"present": True, "active": True, "enabled": True, "masked": False}
 
 
+@pytest.mark.parametrize(("state", "active"), [("active", True), ("reloading", True), ("activating", False), ("deactivating", False), ("failed", False)])
+def test_a_daemon_that_ends_at_each_start_is_not_active(tmp_path: Path, state: str, active: bool) -> None:
+    shown = f"Id=nvidia-fabricmanager.service\nLoadState=loaded\nActiveState={state}\nSubState=auto-restart\nUnitFileState=enabled\n"
+    services, _kubelet = read_services(answering(tmp_path, {}, {"systemctl show": shown}))
+    assert services["nvidia-fabricmanager"]["active"] is active
+
+
 def test_services_without_systemd(tmp_path: Path) -> None:
     services, kubelet = read_services(node(tmp_path))
     assert not kubelet and not any(any(state.values()) for state in services.values())
