@@ -111,7 +111,7 @@ ROWS = (
     ),
     Reason(
         "DriverOriginUnknown", WARNING,
-        "no configured source has the installed driver packages {evidence}",
+        "the installed driver packages {evidence} do not say that NVIDIA or the distribution made them",
         "Look where they came from; packages of several origins on one host do not work together.",
     ),
     Reason(

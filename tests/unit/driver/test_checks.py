@@ -155,6 +155,7 @@ def test_long_evidence_is_shortened() -> None:
 def test_packages_of_nobody_are_a_warning_unless_the_role_installed_them() -> None:
     facts = foreign(origin="unknown")
     assert codes(facts) == ["DriverOriginUnknown"]
+    assert "libnvidia-ml1 535.247.01-1 (made by unknown) do not say that NVIDIA or the distribution made them" in sentence(facts)
     facts["record"] = {"installed": ["libnvidia-ml1"]}
     assert codes(facts) == []
 
