@@ -54,6 +54,8 @@ def _ask(driver_root: str, pynvml_path: str | None) -> dict[str, Any]:
         # What NVML said lies below the sentence that the session made of it.
         cause = error if isinstance(error, NvmlError) else error.__cause__
         return _failed(as_fleet_error(error), mismatch=isinstance(cause, NvmlError) and cause.code == LIB_RM_VERSION_MISMATCH)
+    except Exception as error:  # such as a binding that lacks a function; from a thread nobody hears of it otherwise
+        return _failed(FleetError(finding("NvmlCallFailed", "NVML", call="nvmlInit", error=f"{type(error).__name__}: {error}")), mismatch=False)
 
 
 def _failed(error: FleetError, mismatch: bool) -> dict[str, Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import re
 
-# NVIDIA's repositories: maintainer of deb packages, vendor of rpm packages, or one of their signing keys (by the ids of the keys' names).
+# NVIDIA's repositories: maintainer of deb packages, vendor of rpm packages, or one of their signing keys, by the
+# end of its id or (rpm 6) of its fingerprint.
 _NVIDIA = re.compile(
-    r"@nvidia\.com|\bnvidia corporation\b|key id [0-9a-f]*(?:d42d0685|cdf6ba43|3a8b5622|3bf863cc|8793f200|1940c73e|73cd9b30)\b", re.IGNORECASE,
+    r"@nvidia\.com|\bnvidia corporation\b"
+    r"|key (?:id|fingerprint):? [0-9a-f]*(?:d42d0685|cdf6ba43|3a8b5622|3bf863cc|8793f200|1940c73e|73cd9b30)\b", re.IGNORECASE,
 )
 # "Debian NVIDIA Maintainers <pkg-nvidia-devel@lists.alioth.debian.org>" and the like: what stands here is no name of NVIDIA's.
 _DISTRIBUTION = re.compile(

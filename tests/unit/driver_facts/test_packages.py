@@ -64,6 +64,8 @@ def test_a_dpkg_that_fails_is_an_error(tmp_path: Path) -> None:
     ("NVIDIA CORPORATION <cudatools@nvidia.com>", "nvidia"), ("Debian NVIDIA Maintainers <pkg-nvidia-devel@lists.alioth.debian.org>", "distribution"),
     ("Ubuntu Core Developers <ubuntu-devel-discuss@lists.ubuntu.com>", "distribution"), ("Me <me@example.com>", "unknown"), ("", "unknown"),
     ("Vendor: SUSE LLC <https://www.suse.com/>", "distribution"), ("Signature: RSA/SHA512, Mon 01 Jun 2026, Key ID 9cd0a493d42d0685", "nvidia"),
+    ("Signature: RSA/SHA512, Mon 01 Jun 2026, Key Fingerprint: 610c7b14e068a878070da4e99cd0a493d42d0685", "nvidia"),
+    ("Signature: RSA/SHA512, Mon 01 Jun 2026, Key Fingerprint 702d426d350d275d702d426d350d275d702d426d", "unknown"),
     ("Vendor: Rocky Enterprise Software Foundation, Signature: RSA/SHA256, Key ID 702d426d350d275d", "distribution"), ("Vendor: nvidia fans", "unknown"),
 ])
 def test_who_made_a_package(said: str, expected: str) -> None:
@@ -189,6 +191,16 @@ def test_a_driver_that_hangs_ends_with_a_reason(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(library, "_ANSWER_SECONDS", 0.1)
     error = library.read_nvml(node(tmp_path), "/", None, loaded=True)["error"]
     assert error == {"reason": "NvmlCallFailed", "cause": "nvmlInit failed: no answer in 0.1 s", "mismatch": False}
+
+
+def test_an_odd_failure_of_the_binding_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class Session:
+        def __init__(self, *_: object) -> None:
+            raise AttributeError("module 'pynvml' has no attribute 'nvmlInitWithFlags'")
+
+    monkeypatch.setattr(library, "NvmlSession", Session)
+    error = library.read_nvml(node(tmp_path), "/", None, loaded=True)["error"]
+    assert error["reason"] == "NvmlCallFailed" and "AttributeError: module 'pynvml' has no attribute" in error["cause"] and "no answer" not in error["cause"]
 
 
 def test_a_library_of_another_version_than_the_module_is_a_mismatch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
