@@ -241,6 +241,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts.node import Node
 from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts.survey import read_driver
 from ansible_collections.gpufleet.dra.plugins.module_utils.driver_facts.view import read_view
+from ansible_collections.gpufleet.dra.plugins.module_utils.knowledge.addresses import credentials
 from ansible_collections.gpufleet.dra.plugins.module_utils.nvml.module_edge import NVML_ARG_SPEC, failures, require_python
 
 _REPOSITORY = {
@@ -265,6 +266,8 @@ def main() -> None:
     """Run the module."""
     spec = {**NVML_ARG_SPEC, "view": {"type": "dict", "options": _VIEW}}
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
+    repository = (module.params["view"] or {}).get("repository") or {}
+    module.no_log_values.update(filter(None, (credentials(repository.get(name) or "") for name in ("url", "key_url"))))
     with failures(module):
         require_python()
         node = Node()

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
+from ..knowledge.addresses import sealed
 from ..knowledge.driver_packages import APT, ZYPPER
 from ..reasons import ERROR, Finding
 
@@ -77,9 +78,9 @@ class Plan:
             "view": None if refused else self.view,
             "changes": not refused and self.changes(),
             "recover": self.recover,
-            "files": [{"path": path, "content": content, "mode": "0644"} for path, content in sorted(self.files.items())],
+            "files": _written(self.files),
             "files_absent": sorted(self.files_absent),
-            "files_after": [{"path": path, "content": content, "mode": "0644"} for path, content in sorted(self.files_after.items())],
+            "files_after": _written(self.files_after),
             "import_key": self.import_key,
             "forget_key": self.forget_key,
             "packages": {"install": self.install, "remove_first": self.remove_first, "remove_after": self.remove_after},
@@ -95,6 +96,12 @@ class Plan:
             "record": self.record,
             "record_changes": self.record_changes,
         }
+
+
+def _written(files: dict[str, str]) -> list[dict[str, Any]]:
+    """Return files as the role writes them. One with a password (``secret``) is for root alone, and its text is not shown."""
+    secret = {path: sealed(content) != content for path, content in files.items()}
+    return [{"path": path, "content": content, "mode": "0600" if secret[path] else "0644", "secret": secret[path]} for path, content in sorted(files.items())]
 
 
 def specs(manager: str, packages: Iterable[dict[str, str]]) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from ..knowledge.addresses import user_and_password, without_credentials
 from ..knowledge.driver_packages import APT, DNF, REPOSITORY_NAME, ZYPPER
 
 APT_SOURCES = "/etc/apt/sources.list.d/gpufleet-nvidia-driver.sources"
@@ -48,10 +49,17 @@ def rpm_key_id(fingerprint: str) -> str:
 
 
 def repository(manager: str, url: str) -> str:
-    """Return the definition of the repository at ``url``, whose packages have to be signed by the key in KEY_PATHS."""
+    """Return the definition of the repository at ``url``, whose packages have to be signed by the key in KEY_PATHS.
+
+    User name and password stand where the package manager does not repeat them in its messages: for dnf beside the address.
+    """
     if manager == APT:
         return f"# {_HEAD}\nTypes: deb\nURIs: {url}\nSuites: /\nSigned-By: {APT_KEY}\n"
     checks = "gpgcheck=1\nrepo_gpgcheck=0\n" if manager == DNF else "gpgcheck=1\nautorefresh=1\ntype=rpm-md\n"
+    user, password = user_and_password(url)
+    if manager == DNF and user:
+        url = without_credentials(url)
+        checks += f"username={user}\npassword={password}\n"
     return f"# {_HEAD}\n[{REPOSITORY_NAME}]\nname=NVIDIA driver\nbaseurl={url}\nenabled=1\n{checks}gpgkey=file://{RPM_KEY}\n"
 
 

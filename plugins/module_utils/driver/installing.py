@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple, Optional
 
+from ..knowledge.addresses import sealed, without_credentials
 from ..knowledge.driver_packages import APT, DNF, ZYPPER, in_driver_set
 from ..reasons import Finding, FleetError, finding
 from . import facts as read
@@ -53,7 +54,8 @@ def plan_installation(facts: Facts, options: Options, record: Optional[Record], 
     version = target_version(facts, selection)
     plan.target = {
         "branch": selection.branch, "version": version, "flavour": selection.flavour, "source": selection.cell.source,
-        "repository": selection.repository.url if selection.repository else "", "key": selection.repository.key_url if selection.repository else "",
+        "repository": without_credentials(selection.repository.url) if selection.repository else "",
+        "key": without_credentials(selection.repository.key_url) if selection.repository else "",
         "fingerprint": selection.repository.fingerprint if selection.repository else "", "fabric_manager": selection.fabric_manager, "imex": selection.imex,
     }
     if plan.refused():
@@ -110,7 +112,7 @@ def _required_but_missing(facts: Facts, options: Options, selection: Selection) 
     required = (*selection.packages.module, *selection.packages.userspace, *fabric_manager, *imex)
     missing = [name for name in (facts.get("view") or {}).get("missing") or [] if name in required]
     if missing:
-        url = selection.repository.url if selection.repository else "the host's own sources"
+        url = without_credentials(selection.repository.url) if selection.repository else "the host's own sources"
         yield finding("DriverPackagesMissing", options.subject, {"missing": missing}, packages=", ".join(missing), url=url)
 
 
@@ -119,7 +121,7 @@ def _needs_key(facts: Facts, selection: Selection) -> bool:
         return False
     present = (facts.get("files") or {}).get(files.KEY_PATHS[selection.manager])
     wanted = (facts.get("files") or {}).get(files.REPOSITORY_PATHS[selection.manager])
-    return present is None or wanted != files.repository(selection.manager, selection.repository.url)
+    return present is None or wanted != sealed(files.repository(selection.manager, selection.repository.url))
 
 
 def _plan_packages(plan: Plan, facts: Facts, selection: Selection, version: str, needs_packages: bool) -> None:
@@ -189,7 +191,7 @@ def _plan_files(plan: Plan, facts: Facts, selection: Selection, version: str) ->
             pass  # zypper writes them in an order of its own
         else:
             wanted[files.ZYPPER_LOCKS] = after
-    plan.files.update({path: text for path, text in wanted.items() if present.get(path) != text})
+    plan.files.update({path: text for path, text in wanted.items() if present.get(path) != sealed(text)})
     plan.initramfs = files.MODPROBE in plan.files
 
 

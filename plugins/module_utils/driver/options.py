@@ -74,7 +74,7 @@ class Options:
             texts["branch"] = branch_of(version)
         for name in ("mirror_url", "repository_url", "repository_key_url"):
             if texts.get(name) and "://" not in texts[name]:
-                raise _invalid(subject, name, texts[name], "an address such as https://mirror.example.com/cuda")
+                raise _invalid(subject, name, texts[name].rpartition("@")[2], "an address such as https://mirror.example.com/cuda")
         texts["repository_key_fingerprint"] = _fingerprint(subject, texts.get("repository_key_fingerprint", ""))
         return cls(**texts)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, NoReturn, Optional
 
+from ..knowledge.addresses import without_credentials
 from ..knowledge.driver_branches import AS_OF, BRANCHES, FIRST_FOR_DRA, LAST_SUFFIXED, OPEN, PROPRIETARY, production_branches, version_key
 from ..knowledge.driver_gpus import OPEN_REQUIRED, PROPRIETARY_REQUIRED, gpu_kind
 from ..knowledge.driver_matrix import UNSUPPORTED, Cell, cells_of_host, find_cell, nearest_cells, nearest_hosts
@@ -31,7 +32,10 @@ NVIDIA_REPOSITORIES = "https://developer.download.nvidia.com/compute/cuda/repos"
 
 @dataclass(frozen=True)
 class Repository:
-    """Where packages come from. ``fingerprint`` is that of the key which signs it."""
+    """Where packages come from. ``fingerprint`` is that of the key which signs it.
+
+    ``url`` and ``key_url`` may hold user name and password: they are shown by without_credentials only.
+    """
 
     name: str
     kind: str
@@ -199,7 +203,8 @@ def repository(cell: Cell, options: Options) -> Optional[Repository]:
     key_url = options.repository_key_url or url + platform.key.file
     fingerprint = options.repository_key_fingerprint or platform.key.fingerprint
     if not fingerprint:
-        raise FleetError(finding("DriverKeyUnknown", options.subject, {"key_url": key_url}, key_url=key_url))
+        shown = without_credentials(key_url)
+        raise FleetError(finding("DriverKeyUnknown", options.subject, {"key_url": shown}, key_url=shown))
     return Repository(REPOSITORY_NAME, platform.manager, url, key_url, fingerprint)
 
 

@@ -4,17 +4,15 @@
 from __future__ import annotations
 
 import http.client
-import re
 import urllib.error
-import urllib.parse
 import urllib.request
 
+from ..knowledge.addresses import user_and_password, without_credentials
 from ..reasons import FleetError, finding
 from .node import Node
 from .openpgp import NotAKey, armoured, fingerprint
 
 _SECONDS = 30
-_CREDENTIALS = re.compile(r"^([a-z]+://)([^/@]*)@", re.IGNORECASE)
 _LARGEST = 4 * 1024 * 1024  # bytes; a key has a few KiB, an index of a large rpm repository less than one MiB
 
 
@@ -64,21 +62,15 @@ def fetch_key(node: Node, url: str, expected: str) -> str:
     return text
 
 
-def without_credentials(url: str) -> str:
-    """Return an address as it may be shown."""
-    return _CREDENTIALS.sub(r"\1", url)
-
-
 def _plain(url: str) -> str:
     return without_credentials(url) if url.startswith("http") else url
 
 
 def _opener(url: str) -> urllib.request.OpenerDirector:
     passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
-    found = _CREDENTIALS.match(url)
-    if found:
-        user, _colon, password = found.group(2).partition(":")
-        passwords.add_password(None, _plain(url), urllib.parse.unquote(user), urllib.parse.unquote(password))
+    user, password = user_and_password(url)
+    if user:
+        passwords.add_password(None, _plain(url), user, password)
     return urllib.request.build_opener(urllib.request.HTTPBasicAuthHandler(passwords))
 
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..knowledge.addresses import without_credentials
 from ..reasons import FleetError, finding
-from .fetch import without_credentials
 from .node import Node
 
 REPOSITORY_ID = "gpufleet-view"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, Callable
 
+from ..knowledge.addresses import sealed
 from ..knowledge.driver_packages import in_driver_set, managed_paths
 from . import packages_deb, packages_rpm
 from .host import read_host, read_reboot_hints
@@ -49,7 +50,7 @@ def read_driver(node: Node, driver_root: str = "/", pynvml_path: str | None = No
         "traces": read_traces(node, own_library["path"] if own_library else None, _owners(node, manager), _sources(node, manager), managed),
         "services": services,
         "holders": read_holders(node),
-        "files": {path: node.text(path) for path in managed},
+        "files": {path: None if text is None else sealed(text) for path, text in ((path, node.text(path)) for path in managed)},
         "record": _record(node),
         "reboot_hints": read_reboot_hints(node),
         "cluster_hint": {"kubelet": kubelet},

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any, Callable
 
+from ..knowledge.addresses import without_credentials
 from .node import Node
 
 # What NVIDIA's installer leaves; some distributions pack files of these names, so the owner counts.
@@ -33,7 +34,7 @@ def read_traces(
         "runfile": [path for path in suspects if owned.get(path) is None],
         "container_driver": _container(node),
         "library_package": owned.get(library) if library is not None else None,
-        "repositories": [{"path": path, "url": url} for path, url in sources if path not in managed and _OFFERS_DRIVERS.search(url)],
+        "repositories": [{"path": path, "url": without_credentials(url)} for path, url in sources if path not in managed and _OFFERS_DRIVERS.search(url)],
     }
 
 

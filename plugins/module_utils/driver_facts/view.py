@@ -12,10 +12,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from ..knowledge.addresses import without_credentials
 from ..knowledge.driver_branches import is_driver_version
 from ..knowledge.driver_packages import has_own_version, headers_package, upstream_version
 from ..reasons import FleetError, finding
-from .fetch import fetch_key, without_credentials
+from .fetch import fetch_key
 from .node import Node
 from .offers import HOST_SOURCES, Offers, Sources, Transaction, impossible, unsupported
 from .versions import deb_key

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.gpufleet.dra.plugins.module_utils.driver import files
 from ansible_collections.gpufleet.dra.plugins.module_utils.driver.plan import plan, verdict
+from ansible_collections.gpufleet.dra.plugins.module_utils.knowledge.addresses import sealed
 
 from tests.unit.driver.hosts import REVISIONS, fresh, installed, package
 
@@ -322,6 +323,42 @@ def test_the_manifest_asks_also_where_all_is_installed() -> None:
     facts = answered(fresh(), "580.173.02")
     kept = carried_out(facts, made(facts), "580.173.02")
     assert made(kept)["view"] is None and made(kept, ask=True)["view"]["version"] == "580.173.02"
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_password_of_the_mirror_stands_in_one_file_for_root_and_nowhere_else(system: str) -> None:
+    mirror = {"mirror_url": "https://me:s3cret@mirror.example.com/cuda", "repository_key_url": "https://me:s3cret@mirror.example.com/key"}
+    facts = answered(fresh(system), "580.173.02", **mirror)
+    done = made(facts, **mirror)
+    path = files.REPOSITORY_PATHS[facts["host"]["package_manager"]]
+    secret = [one for one in done["files"] if one["secret"]]
+    assert [(one["path"], one["mode"]) for one in secret] == [(path, "0600")] and "s3cret" in secret[0]["content"]
+    assert all(one["mode"] == "0644" and "s3cret" not in one["content"] for one in done["files"] if not one["secret"])
+    assert "s3cret" not in str({**done, "files": []})
+    assert done["target"]["repository"].startswith("https://mirror.example.com/cuda/") and done["target"]["key"] == "https://mirror.example.com/key"
+    # driver_info tells of files with the passwords sealed, in which another one is still seen.
+    kept = carried_out(facts, done, "580.173.02")
+    kept["files"] = {path: sealed(text) for path, text in kept["files"].items()}
+    assert not made(kept, **mirror)["changes"]
+    other = {name: value.replace("s3cret", "0ther") for name, value in mirror.items()}
+    assert made(kept, **other)["view"], "the repository is asked anew"
+    assert [one["path"] for one in made({**kept, "view": facts["view"]}, **other)["files"]] == [path]
+
+
+def test_a_password_is_in_no_refusal() -> None:
+    mirror = {"mirror_url": "https://me:s3cret@mirror.example.com/cuda"}
+    missing = ("nvidia-kernel-open-dkms",)
+    refused = [
+        made(answered(fresh(), "580.173.02", missing=missing, **mirror), **mirror), made(fresh("el10"), **mirror, repository_key_fingerprint=""),
+        made(fresh(), mirror_url="me:s3cret@mirror.example.com"),
+    ]
+    assert [one["findings"][0]["reason"] for one in refused] == ["DriverPackagesMissing", "DriverKeyUnknown", "DriverOptionInvalid"]
+    assert "s3cret" not in str([(one["findings"], one["refusals"], one["warnings"], one["target"]) for one in refused])
+
+
+def test_dnf_gets_user_and_password_beside_the_address_which_it_repeats_in_messages() -> None:
+    text = files.repository("dnf", "https://me:p%40ss@mirror/el9/")
+    assert "baseurl=https://mirror/el9/\n" in text and "username=me\npassword=p@ss\n" in text
 
 
 def test_planning_changes_no_facts() -> None:

@@ -268,13 +268,15 @@ def test_traces_of_other_drivers(tmp_path: Path) -> None:
     sources = [
         ("/etc/apt/sources.list.d/cuda.list", "https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64/"), ("/own",
         "https://m/compute/cuda/repos/x/"),
+        ("/etc/apt/sources.list.d/p.list", "https://me:s3cret@mirror.example.com/compute/cuda/repos/debian12/x86_64/"),
         ("/etc/apt/sources.list", "http://deb.debian.org/debian"), ("/etc/apt/sources.list.d/l.list", "file:/var/nvidia-driver-local-repo-debian12-595.91.07"),
     ]
     found = read_traces(node(tmp_path, files), "/lib/libnvidia-ml.so.595.91.07", owners_of({"/usr/bin/nvidia-installer": "nvidia-installer"}),
         sources, ["/own"])
     assert found["runfile"] == ["/usr/bin/nvidia-uninstall", "/lib/libnvidia-ml.so.595.91.07"]
     assert found["container_driver"] == ["/run/nvidia/driver", "/run/nvidia/validations/.driver-ctr-ready"]
-    assert [source["path"] for source in found["repositories"]] == ["/etc/apt/sources.list.d/cuda.list", "/etc/apt/sources.list.d/l.list"]
+    assert [source["path"] for source in found["repositories"]] == [f"/etc/apt/sources.list.d/{name}.list" for name in ("cuda", "p", "l")]
+    assert found["repositories"][1]["url"] == "https://mirror.example.com/compute/cuda/repos/debian12/x86_64/"
 
 
 def test_a_bare_host_has_no_traces(tmp_path: Path) -> None:

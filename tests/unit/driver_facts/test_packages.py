@@ -169,6 +169,10 @@ def test_the_facts_of_a_debian_host(tmp_path: Path) -> None:
     assert facts["traces"]["runfile"] == ["/usr/bin/nvidia-uninstall"]
     assert set(facts["files"].values()) == {None} and "/etc/apt/preferences.d/00-gpufleet-nvidia-driver" in facts["files"]
     assert facts == read_driver(host, str(root))
+    own = root / "etc/apt/sources.list.d/gpufleet-nvidia-driver.sources"
+    own.parent.mkdir(parents=True)
+    own.write_text("URIs: https://me:s3cret@mirror/\n")
+    assert "s3cret" not in str(read_driver(host, str(root))), "-v shows these facts"
 
 
 @pytest.mark.parametrize("system", ["ID=rocky", "ID=sles", "ID=azurelinux"])

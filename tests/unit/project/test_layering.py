@@ -15,8 +15,8 @@ PACKAGE = "ansible_collections.gpufleet.dra.plugins.module_utils"
 
 # What may be imported, by room; first match wins. Node code is standard library and our own code only.
 PURE_STDLIB = {
-    "__future__", "collections", "copy", "dataclasses", "decimal", "enum", "fnmatch", "fractions", "functools", "itertools", "json", "math", "operator", "re",
-    "reprlib", "typing", "xml",
+    "__future__", "collections", "copy", "dataclasses", "decimal", "enum", "fnmatch", "fractions", "functools", "hashlib", "itertools", "json", "math",
+    "operator", "re", "reprlib", "typing", "xml",
 }
 PURE_ROOMS = ("mig", "dra", "knowledge", "driver", "reason_rows")
 # The rooms that run on GPU nodes.
