@@ -51,7 +51,7 @@ def _which(candidates: dict[str, Unit], state: str) -> dict[str, Unit]:
 def _runtime(node: Node, subject: str, name: str, unit: Unit) -> Runtime:
     pid, binary, config_file = unit.main_pid, unit.program, _CONFIG_FILES.get(name, "")
     if name in DATA_DIRS:
-        folder = DATA_DIRS[name]
+        folder = _data_dir(node, name, unit)
         config_file = f"{folder}/agent/etc/containerd/config.toml"
         binary = f"{folder}/{_EMBEDDED_BINARIES[name]}"
         daemon = next((process for process in node.processes() if process.program == "containerd" and process.option("-c", "--config") == config_file), None)
@@ -66,6 +66,17 @@ def _runtime(node: Node, subject: str, name: str, unit: Unit) -> Runtime:
         raise FleetError(finding("CdiRuntimeUnreadable", subject, binary=binary or unit.name, why=f"it does not tell its version, but: {version_text}"))
     major, minor, patch = (int(number) for number in numbers.groups())
     return Runtime(name, unit.name, unit.active and (pid > 0), pid, binary, (major, minor, patch), numbers[0], config_file)
+
+
+def _data_dir(node: Node, name: str, unit: Unit) -> str:
+    """Return the folder with all that k3s or RKE2 brings: ``--data-dir`` of the running process or of its unit, else the usual one."""
+    # the unit's variables are filled in only in what runs
+    running = node.process(unit.main_pid) if unit.main_pid else None
+    for command in filter(None, (running, Process(0, unit.command))):
+        given = command.option("--data-dir", "-d")
+        if given and "$" not in given:
+            return given.rstrip("/")
+    return DATA_DIRS[name]
 
 
 def _version(node: Node, subject: str, binary: str) -> str:

@@ -9,13 +9,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from .detect import DATA_DIRS
 from .document import Cdi, Runtime
 from .node import Node, Process
 
 _START_LOG_S = 60  # a daemon logs its configuration within this time of its start
 _SLACK_S = 0.05  # how exact the start of a process and the times of files are
-_CRICTL = {"k3s": "data/current/bin/crictl", "rke2": "bin/crictl"}
 
 
 def running_cdi(node: Node, runtime: Runtime) -> Cdi | None:
@@ -26,7 +24,8 @@ def running_cdi(node: Node, runtime: Runtime) -> Cdi | None:
 
 
 def _from_crictl(node: Node, runtime: Runtime) -> Cdi | None:
-    program = f"{DATA_DIRS[runtime.name]}/{_CRICTL[runtime.name]}" if runtime.name in DATA_DIRS else node.which("crictl")
+    # k3s and RKE2 bring theirs beside their containerd
+    program = os.path.join(os.path.dirname(runtime.binary), "crictl") if runtime.embedded else node.which("crictl")
     if program is None:
         return None
     shown = node.run([program, "--runtime-endpoint", f"unix://{_socket(node, runtime)}", "info"])

@@ -16,7 +16,7 @@ from ansible_collections.gpufleet.dra.plugins.module_utils.runtime import detect
 from ansible_collections.gpufleet.dra.plugins.module_utils.runtime.detect import detect
 from ansible_collections.gpufleet.dra.plugins.module_utils.runtime.document import SPEC_DIRS, Cdi
 from ansible_collections.gpufleet.dra.plugins.module_utils.runtime.facts import runtime_facts
-from ansible_collections.gpufleet.dra.plugins.module_utils.runtime.node import Node, Output
+from ansible_collections.gpufleet.dra.plugins.module_utils.runtime.node import Node, Output, Unit
 from ansible_collections.gpufleet.dra.plugins.module_utils.runtime.running import newer_files, pods, running_cdi
 from nodes import FakeNode, bundle, containerd, crio, runtime, unit
 
@@ -68,6 +68,26 @@ class TestWhichRuntime:
         node.start(30, "containerd", "-c", f"{tmp_path}/agent/etc/containerd/config.toml", "-a", "/run/k3s/containerd/containerd.sock")
         found = detect(node, "node-1", "auto")
         assert (found.name, found.unit, found.pid, found.config_file) == (name, service, 30, f"{tmp_path}/agent/etc/containerd/config.toml")
+
+
+    @pytest.mark.parametrize(("service", "options", "title"), [
+        ("k3s.service", ("server", "--data-dir", "{}"), ("k3s server",)), ("rke2-agent.service", ("agent", "--data-dir={}/"), ()),
+        ("k3s-agent.service", ("agent", "-d", "$DATA"), ("/usr/local/bin/k3s", "agent", "-d", "{}")),
+    ])
+    def test_those_with_a_data_folder_elsewhere(self, tmp_path: Path, service: str, options: tuple[str, ...], title: tuple[str, ...]) -> None:
+        name = service[:4].rstrip("-.")
+        folder = tmp_path / ("data/current/bin" if name == "k3s" else "bin")
+        folder.mkdir(parents=True)
+        containerd(folder, V22)
+        command = ("/usr/local/bin/" + name, *(option.format(tmp_path) for option in options))
+        node = FakeNode(tmp_path, [Unit(service, True, True, True, 5, command)])
+        if title:
+            node.start(5, *(part.format(tmp_path) for part in title))
+        node.start(30, "containerd", "-c", f"{tmp_path}/agent/etc/containerd/config.toml")
+        found = detect(node, "node-1", "auto")
+        assert (found.pid, found.version, found.config_file) == (30, V22, f"{tmp_path}/agent/etc/containerd/config.toml")
+        running_cdi(node, found)
+        assert node.ran[-1][0] == f"{folder}/crictl"
 
 
 class TestRunningDaemon:
