@@ -205,16 +205,23 @@ def _ubuntu_archive(number: int, flavour: str, kernel: str, version_id: str) -> 
     )
 
 
+# Canonical's OEM kernels by series (Ubuntu kernel documentation, "OEM kernels").
+_UBUNTU_OEM = {"22.04": {"5.17": "a", "6.0": "b", "6.1": "c", "6.5": "d"}, "24.04": {"6.8": "a", "6.11": "b", "6.14": "c", "6.17": "d"}}
 _UBUNTU_BASE_KERNEL = {"22.04": "5.15", "24.04": "6.8", "26.04": "7.0"}
 
 
 def ubuntu_kernel_flavour(release: str, version_id: str) -> str:
-    """Return the flavour of an Ubuntu kernel as Canonical's module packages name it: ``generic``, ``aws``, ``generic-hwe-24.04`` for a newer kernel."""
+    """Return the flavour of an Ubuntu kernel as Canonical's module packages name it: ``generic``, ``aws``, ``generic-hwe-24.04`` for a newer kernel.
+
+    ``lowlatency`` goes like ``generic``; OEM kernels are named by release and a letter per series, as ``oem-24.04c``.
+    """
     found = re.match(r"(\d+\.\d+)\.\d+-\d+-(.+)", release)
     if not found:
         return "generic"
     series, flavour = found.groups()
-    return f"{flavour}-hwe-{version_id}" if flavour.startswith("generic") and series != _UBUNTU_BASE_KERNEL.get(version_id, series) else flavour
+    if flavour == "oem":
+        return f"oem-{version_id}{_UBUNTU_OEM.get(version_id, {}).get(series, '')}"
+    return f"{flavour}-hwe-{version_id}" if flavour.startswith(("generic", "lowlatency")) and series != _UBUNTU_BASE_KERNEL.get(version_id, series) else flavour
 
 
 def _el(flavour: str) -> PackageSet:

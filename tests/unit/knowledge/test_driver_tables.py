@@ -149,6 +149,9 @@ def test_header_packages(layout: str, release: str, name: str | None) -> None:
 @pytest.mark.parametrize(("release", "version", "flavour"), [
     ("6.8.0-90-generic", "24.04", "generic"), ("6.14.0-33-generic", "24.04", "generic-hwe-24.04"), ("6.8.0-1040-aws", "24.04", "aws"),
     ("5.15.0-160-generic", "22.04", "generic"), ("6.8.0-90-generic-64k", "24.04", "generic-64k"), ("odd", "24.04", "generic"),
+    ("6.8.0-90-lowlatency", "24.04", "lowlatency"), ("6.14.0-33-lowlatency", "24.04", "lowlatency-hwe-24.04"),
+    ("6.8.0-90-lowlatency", "22.04", "lowlatency-hwe-22.04"), ("6.14.0-1016-oem", "24.04", "oem-24.04c"), ("6.11.0-1020-oem", "24.04", "oem-24.04b"),
+    ("6.5.0-1027-oem", "22.04", "oem-22.04d"), ("7.5.0-1001-oem", "26.04", "oem-26.04"),
 ])
 def test_kernel_flavours_of_ubuntu(release: str, version: str, flavour: str) -> None:
     assert ubuntu_kernel_flavour(release, version) == flavour
