@@ -197,7 +197,8 @@ def recap(request: pytest.FixtureRequest) -> Callable[..., dict[str, dict[str, i
     def run(playbook: str, *arguments: str) -> dict[str, dict[str, int]]:
         scenario = Path(os.environ["MOLECULE_SCENARIO_DIRECTORY"])
         command = [Path(sys.executable).with_name("ansible-playbook"), "-i", request.config.getoption("ansible_inventory"), scenario / playbook, *arguments]
-        environment = dict(os.environ, ANSIBLE_NOCOLOR="1")
+        # molecule forces colours, and those come before ANSIBLE_NOCOLOR
+        environment = dict(os.environ, ANSIBLE_NOCOLOR="1", ANSIBLE_FORCE_COLOR="0")
         done = subprocess.run(command, cwd=scenario, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         rows = re.findall(r"^(\S+)\s+: ((?:\w+=\d+\s*)+)$", done.stdout, re.MULTILINE)
