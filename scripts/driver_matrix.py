@@ -4,7 +4,6 @@
 """Write docs/driver-support.md from the tables of drivers; with --check, fail when the file is not what the tables say."""
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from ansible_collections.gpufleet.dra.plugins.module_utils.knowledge.driver_bran
 from ansible_collections.gpufleet.dra.plugins.module_utils.knowledge.driver_gpus import GPU_KINDS, NVSWITCHES
 from ansible_collections.gpufleet.dra.plugins.module_utils.knowledge.driver_matrix import CELLS, PLATFORMS, REAL, STAND_IN, UNSUPPORTED, Cell, Platform
 from ansible_collections.gpufleet.dra.plugins.module_utils.knowledge.driver_packages import package_set
+from generated import write_or_check
 
 PAGE = ROOT / "docs" / "driver-support.md"
 HEAD = """# Drivers: what can be installed where
@@ -128,19 +128,5 @@ def page() -> str:
     ])
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="change nothing, exit 1 when the page is out of date")
-    wanted = page()
-    if parser.parse_args().check:
-        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != wanted:
-            print("docs/driver-support.md is out of date: run scripts/driver_matrix.py", file=sys.stderr)
-            return 1
-        return 0
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(wanted, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(write_or_check(__doc__, {PAGE: page()}))

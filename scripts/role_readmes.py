@@ -6,14 +6,13 @@
 """
 from __future__ import annotations
 
-import argparse
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import yaml
+from generated import write_or_check
 
 ROOT = Path(__file__).resolve().parent.parent
 ROLES = ROOT / "roles"
@@ -83,19 +82,5 @@ def documents() -> dict[Path, str]:
     return wanted
 
 
-def main() -> int:
-    """Write or check the files; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="only tell whether the files are up to date")
-    arguments = parser.parse_args()
-    stale = {path: text for path, text in documents().items() if not path.exists() or path.read_text(encoding="utf-8") != text}
-    for path, text in stale.items():
-        if arguments.check:
-            print(f"{path.relative_to(ROOT)} is out of date: run scripts/role_readmes.py", file=sys.stderr)
-        else:
-            path.write_text(text, encoding="utf-8")
-    return 1 if arguments.check and stale else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(write_or_check(__doc__, documents()))

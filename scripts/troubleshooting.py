@@ -4,7 +4,6 @@
 """Write docs/troubleshooting.md from the reason registry; with --check, fail when the file is not what the registry says."""
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / ".build" / "collections"))
 
 from ansible_collections.gpufleet.dra.plugins.module_utils.reasons import REASONS
+from generated import write_or_check
 
 PAGE = ROOT / "docs" / "troubleshooting.md"
 HEAD = """# Troubleshooting: every reason code
@@ -36,19 +36,5 @@ def page() -> str:
     return "".join(parts)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="change nothing, exit 1 when the page is out of date")
-    wanted = page()
-    if parser.parse_args().check:
-        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != wanted:
-            print("docs/troubleshooting.md is out of date: run scripts/troubleshooting.py", file=sys.stderr)
-            return 1
-        return 0
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(wanted, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(write_or_check(__doc__, {PAGE: page()}))
