@@ -42,7 +42,6 @@ class Plan:
     unhold: list[str] = field(default_factory=list)
     services: list[dict[str, Any]] = field(default_factory=list)
     unmask: list[str] = field(default_factory=list)
-    initramfs: bool = False
     dkms: list[str] = field(default_factory=list)
     load: bool = False
     reboot_reasons: list[str] = field(default_factory=list)
@@ -88,7 +87,6 @@ class Plan:
             "unhold": self.unhold,
             "services": self.services,
             "unmask": self.unmask,
-            "initramfs": self.initramfs,
             "dkms": self.dkms,
             "load": self.load,
             "reboot": {"required": bool(self.reboot_reasons), "reasons": self.reboot_reasons},

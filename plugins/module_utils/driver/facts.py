@@ -18,6 +18,11 @@ Facts = Mapping[str, Any]
 
 MELLANOX = "15b3"
 
+PERSISTENCED = "nvidia-persistenced"
+FABRIC_MANAGER = "nvidia-fabricmanager"
+IMEX = "nvidia-imex"
+"""Units of the driver, without ``.service``."""
+
 _TOOLS = ("nvidia-settings", "nvidia-xconfig")
 
 

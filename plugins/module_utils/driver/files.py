@@ -30,9 +30,20 @@ REPOSITORY_PATHS = {APT: APT_SOURCES, DNF: DNF_REPOSITORY, ZYPPER: ZYPPER_REPOSI
 SHARED = (DNF_LOCKS, ZYPPER_LOCKS)
 """Files that also hold what is not ours."""
 
+_MANAGED = {
+    APT: [APT_SOURCES, APT_KEY, APT_PREFERENCES, APT_UNATTENDED, MODPROBE],
+    DNF: [DNF_REPOSITORY, RPM_KEY, DNF_LOCKS, DNF_STREAM, MODPROBE],
+    ZYPPER: [ZYPPER_REPOSITORY, RPM_KEY, ZYPPER_LOCKS, MODPROBE],
+}
+
 _HEAD = "Written by role gpufleet.dra.nvidia_driver."
 _BEGIN = f"# BEGIN {REPOSITORY_NAME}"
 _END = f"# END {REPOSITORY_NAME}"
+
+
+def managed_paths(manager: str) -> list[str]:
+    """Return the files that the role may write on a host with this package manager; empty for a manager that is not supported."""
+    return list(_MANAGED.get(manager, ()))
 
 
 def key(text: str) -> str:

@@ -14,14 +14,10 @@ from . import facts as read
 from . import files, reboot
 from .actions import TRANSACTION_PARTS, Plan, specs
 from .checks import examine
-from .facts import Facts
+from .facts import FABRIC_MANAGER, IMEX, PERSISTENCED, Facts
 from .options import AUTO, Options
 from .record import Record, Release, first_record
 from .selection import Selection, target_version
-
-PERSISTENCE = "nvidia-persistenced"
-FABRIC_MANAGER = "nvidia-fabricmanager"
-IMEX = "nvidia-imex"
 
 
 def rollback_options(options: Options, record: Optional[Record]) -> Options:
@@ -192,14 +188,13 @@ def _plan_files(plan: Plan, facts: Facts, selection: Selection, version: str) ->
         else:
             wanted[files.ZYPPER_LOCKS] = after
     plan.files.update({path: text for path, text in wanted.items() if present.get(path) != sealed(text)})
-    plan.initramfs = files.MODPROBE in plan.files
 
 
 def _plan_services(plan: Plan, facts: Facts, selection: Selection) -> None:
     """Services are started only where the driver that is loaded is theirs, or can be loaded; otherwise the reboot starts them."""
     startable = not plan.packages_change() and not plan.reboot_reasons and not plan.dkms
     there = {package["name"] for package in facts.get("packages") or []} | _names(plan.predicted["install"])
-    wanted = {PERSISTENCE: True, FABRIC_MANAGER: selection.fabric_manager}
+    wanted = {PERSISTENCED: True, FABRIC_MANAGER: selection.fabric_manager}
     for name, on in wanted.items():
         now = read.service(facts, name)
         known = now["present"] or name in there

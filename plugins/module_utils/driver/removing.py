@@ -39,7 +39,6 @@ def plan_removal(facts: Facts, options: Options, record: Optional[Record], node_
     plan.forget_key = record.trusted_key if record.trusted_key in (facts.get("trusted_keys") or []) else ""
     for path, text in record.replaced.items():
         _put_back(plan, facts, record, path, text)
-    plan.initramfs = files.MODPROBE in (*plan.files_after, *plan.files_absent)
     if read.loaded_module(facts):
         plan.reboot_reasons = [_STILL_LOADED]
         plan.findings += in_service(facts, options, node_paused)

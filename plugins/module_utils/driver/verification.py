@@ -12,14 +12,10 @@ from typing import Any
 from ..knowledge.driver_branches import branch_of
 from ..reasons import Finding, FleetError, finding
 from . import facts as read
-from .facts import Facts
+from .facts import FABRIC_MANAGER, IMEX, PERSISTENCED, Facts
 from .options import Options
 from .reboot import reasons
 from .selection import Selection, select
-
-FABRIC_MANAGER = "nvidia-fabricmanager"
-PERSISTENCED = "nvidia-persistenced"
-IMEX = "nvidia-imex"
 
 
 def verify(facts: Facts, options: Options, pending: bool = False) -> list[Finding]:

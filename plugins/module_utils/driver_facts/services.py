@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..driver.facts import FABRIC_MANAGER, IMEX, PERSISTENCED
 from ..nvml.holders import device_file_users
 from .node import Node
 
-SERVICES = ("nvidia-persistenced", "nvidia-fabricmanager", "nvidia-imex")
+SERVICES = (PERSISTENCED, FABRIC_MANAGER, IMEX)
 # Units that run a kubelet: its own, and distributions of Kubernetes that carry it inside.
 _KUBELETS = ("kubelet", "k3s", "k3s-agent", "rke2-server", "rke2-agent")
 _ACTIVE = ("active", "reloading")

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from typing import Any, Callable
 
+from ..driver.files import RECORD, managed_paths
 from ..knowledge.addresses import sealed
-from ..knowledge.driver_packages import in_driver_set, managed_paths
+from ..knowledge.driver_packages import in_driver_set
 from . import packages_deb, packages_rpm
 from .host import read_host, read_reboot_hints
 from .kernel import read_kernels, read_loaded
@@ -20,8 +21,6 @@ from .pci import read_pci
 from .secure_boot import read_secure_boot
 from .services import read_holders, read_services
 from .traces import read_traces
-
-RECORD = "/var/lib/gpufleet-dra/nvidia_driver.json"
 
 
 def read_driver(node: Node, driver_root: str = "/", pynvml_path: str | None = None) -> dict[str, Any]:

@@ -17,11 +17,6 @@ def deb_key() -> Callable[[str], Any]:
     return cmp_to_key(compare_deb)
 
 
-def rpm_key() -> Callable[[str], Any]:
-    """Return a sort key for rpm versions, oldest first."""
-    return cmp_to_key(compare_rpm)
-
-
 def compare_deb(one: str, other: str) -> int:
     """Return -1, 0 or 1 as dpkg orders two versions (deb-version(7))."""
     for left, right in zip(_deb_split(one), _deb_split(other)):

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..knowledge.driver_packages import managed_paths
+from ..driver.files import managed_paths
 from .fetch import key_mismatch, unreachable
 from .node import Ran
 from .offers import (

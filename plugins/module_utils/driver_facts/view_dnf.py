@@ -11,7 +11,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..knowledge.driver_packages import has_own_version, is_headers, managed_paths
+from ..driver.files import managed_paths
+from ..knowledge.driver_packages import has_own_version, is_headers
 from ..reasons import FleetError, finding
 from . import dnf_questions
 from .fetch import fetch_if_there, key_mismatch, unreachable

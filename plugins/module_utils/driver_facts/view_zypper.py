@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Collection, Mapping, Sequence
 from xml.etree import ElementTree
 
-from ..knowledge.driver_packages import managed_paths
+from ..driver.files import managed_paths
 from .fetch import fetch, fetch_if_there, key_mismatch, unreachable
 from .node import Ran
 from .offers import (

@@ -11,7 +11,6 @@ Sources: NVIDIA Driver Installation Guide (580 to 620 editions) and the reposito
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Optional
@@ -25,7 +24,6 @@ ZYPPER = "zypper"
 NVIDIA = "nvidia"
 DISTRIBUTION = "distribution"
 
-LAYOUTS = ("ubuntu", "ubuntu-archive", "debian", "el-streams", "el", "suse", "suse-signed", "azurelinux")
 MANAGERS = {"ubuntu": APT, "ubuntu-archive": APT, "debian": APT, "el-streams": DNF, "el": DNF, "azurelinux": DNF, "suse": ZYPPER, "suse-signed": ZYPPER}
 
 # What belongs to a driver, as globs that apt, dnf and zypper all understand. They leave out what only bears NVIDIA's name: the container toolkit,
@@ -70,22 +68,6 @@ _HEADERS = ("linux-headers-*", "kernel-devel*", "kernel[0-9]*-devel*", "kernel-*
 REPOSITORY_NAME = "gpufleet-nvidia-driver"
 """Name of the repository that the role adds: file stem and repository id."""
 
-_COMMON_PATHS = ("/etc/modprobe.d/gpufleet-nvidia-driver.conf",)
-_MANAGED_PATHS = {
-    APT: (
-        "/etc/apt/sources.list.d/gpufleet-nvidia-driver.sources", "/etc/apt/keyrings/gpufleet-nvidia-driver.asc",
-        "/etc/apt/preferences.d/00-gpufleet-nvidia-driver", "/etc/apt/apt.conf.d/52gpufleet-nvidia-driver",
-    ),
-    DNF: (
-        "/etc/yum.repos.d/gpufleet-nvidia-driver.repo", "/etc/pki/rpm-gpg/RPM-GPG-KEY-gpufleet-nvidia-driver", "/etc/dnf/plugins/versionlock.list",
-        "/etc/dnf/modules.d/nvidia-driver.module",
-    ),
-    ZYPPER: (
-        "/etc/zypp/repos.d/gpufleet-nvidia-driver.repo", "/etc/pki/rpm-gpg/RPM-GPG-KEY-gpufleet-nvidia-driver", "/etc/zypp/locks",
-    ),
-}
-
-
 _NVLINK5 = ("libnvsdm", "nvlsm", "infiniband-diags")
 
 
@@ -117,11 +99,6 @@ class PackageSet:
 def manager_of(layout: str) -> str:
     """Return apt, dnf or zypper for a layout."""
     return MANAGERS[layout]
-
-
-def managed_paths(manager: str) -> list[str]:
-    """Return the files that the role may write on a host with this package manager; empty for a manager that is not supported."""
-    return [*_MANAGED_PATHS.get(manager, ()), *_COMMON_PATHS] if manager in _MANAGED_PATHS else []
 
 
 def driver_set(manager: str) -> tuple[str, ...]:
@@ -280,8 +257,3 @@ def headers_package(layout: str, release: str) -> Optional[str]:
     # Variants of Red Hat's kernel stand behind a plus sign: 5.14.0-611.el9.aarch64+64k has its headers in kernel-64k-devel-5.14.0-611.el9.aarch64.
     plain, _plus, variant = release.partition("+")
     return f"{kernel}-{variant}-devel-{plain}" if variant else f"{kernel}-devel-{plain}"
-
-
-def names_of(packages: Iterable[dict[str, str]], manager: str) -> list[str]:
-    """Return the names in ``packages`` (facts of driver_info) that belong to a driver, sorted."""
-    return sorted({package["name"] for package in packages if in_driver_set(package["name"], manager)})

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.gpufleet.dra.plugins.module_utils.driver.files import managed_paths
 from ansible_collections.gpufleet.dra.plugins.module_utils.knowledge.driver_branches import BRANCHES, branch_of, production_branches, version_key
 from ansible_collections.gpufleet.dra.plugins.module_utils.knowledge.driver_gpus import GPU_KINDS, gpu_kind
 from ansible_collections.gpufleet.dra.plugins.module_utils.knowledge.driver_matrix import (
@@ -26,7 +27,6 @@ from ansible_collections.gpufleet.dra.plugins.module_utils.knowledge.driver_pack
     headers_package,
     in_driver_set,
     is_headers,
-    managed_paths,
     package_set,
     pinned_globs,
     suse_generation,
